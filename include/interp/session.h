@@ -1,0 +1,120 @@
+/* session.h - sessions, requests, calls, events. Part of <interp/interp.h>.
+   SPDX-License-Identifier: MIT
+
+   Every operation is a call: interp_X_start(..., &call), then wait or dispatch, interp_call_next for events, interp_call_finish for the outcome, interp_call_free.
+   The blocking form is start + wait + finish and nothing else. In a LOOP context the blocking forms answer INTERP_E_BUSY. */
+#ifndef INTERP_SESSION_H
+#define INTERP_SESSION_H
+#include <interp/base.h>
+#include <interp/config.h>
+#include <interp/result.h>
+INTERP_BEGIN_DECLS
+
+/* ---- sessions */
+
+/** Opens a sandbox; c may be NULL (defaults). On failure there is no session. T2. Errors: INVAL, NOT_FOUND (backend), ISOLATION, UNSUPPORTED, TIMEOUT, CANCELLED, BACKEND,
+    NOMEM, BUSY (LOOP context, or called from a callback), FORKED. */
+INTERP_API interp_status interp_session_open(interp_ctx *x, const interp_config *c, interp_session **out, interp_error **err);
+/** Starts opening: *out is a session in status OPENING at once, to be closed whatever the call comes to; *call is of kind OPEN. T2. */
+INTERP_API interp_status interp_session_open_start(interp_ctx *x, const interp_config *c, interp_session **out, interp_call **call, interp_error **err);
+/** Runs code and waits for the result. Whatever the guest does gives INTERP_OK and a result; interp_result_ok says whether it succeeded. Returns by timeout + grace.
+    T3. Errors: INVAL, BUSY (that kernel has an exec in flight), CLOSED, LIMIT, NOMEM, FORKED. */
+INTERP_API interp_status interp_session_exec(interp_session *s, const interp_request *r, interp_result **out, interp_error **err);
+/** Starts an exec; *call is of kind EXEC. The request may be freed at once. A second exec on a busy kernel is BUSY; one behind an abandoned call waits for it. T3. */
+INTERP_API interp_status interp_session_exec_start(interp_session *s, const interp_request *r, interp_call **call, interp_error **err);
+/** Short form of exec: language and code only (len may be INTERP_NTS). T3. */
+INTERP_API interp_status interp_session_run(interp_session *s, const char *language, const char *code, size_t len, interp_result **out, interp_error **err);
+/** Ends a kernel and all its processes, verified, so that the next exec starts a fresh one; files stay. An exec in flight on it ends with outcome cancelled, state reset.
+    kernel NULL: "default". T3. Errors: INVAL, NOT_FOUND (no such kernel was started), CLOSED, NOMEM. */
+INTERP_API interp_status interp_session_restart(interp_session *s, const char *language, const char *kernel, interp_error **err);
+INTERP_API interp_status interp_session_restart_start(interp_session *s, const char *language, const char *kernel, interp_call **call, interp_error **err);
+/** Kills the sandbox and ends the calls in flight (execs with outcome cancelled, state gone; others with CLOSED). The handle stays valid until interp_session_close.
+    Never blocks; idempotent. T1. */
+INTERP_API void interp_session_shutdown(interp_session *s);
+/** Shutdown, a wait of at most close_timeout_ms for the verified end, and free. Always returns NULL. NULL is fine. LOOP context: does not wait, the loop finishes it.
+    In a forked child: frees memory only. Exclusive, like free(3); calls of the session that are still held stay valid handles. */
+INTERP_API interp_session *interp_session_close(interp_session *s);
+/** Starts closing; the call (kind CLOSE) is done when the sandbox is verified gone. interp_session_close still frees the handle. T3. */
+INTERP_API interp_status interp_session_close_start(interp_session *s, interp_call **call, interp_error **err);
+
+/** Where a session stands. */
+enum { INTERP_SESSION_OPENING = 1, INTERP_SESSION_OPEN = 2, INTERP_SESSION_SHUTDOWN = 3, INTERP_SESSION_GONE = 4 };
+/** INTERP_SESSION_*; GONE for NULL. T1. */
+INTERP_API int32_t interp_session_status(const interp_session *s);
+/** {session, backend, isolation, reached: {...}} as JSON, once open ("{}" before). *len may be NULL. Borrowed until close. T3. */
+INTERP_API const char *interp_session_info_json(const interp_session *s, size_t *len);
+/** A pointer of the host's. T3. */
+INTERP_API void *interp_session_userdata(const interp_session *s);
+INTERP_API void interp_session_set_userdata(interp_session *s, void *p);
+
+/* ---- requests */
+
+/** Makes an empty request. T2. Errors: INVAL, NOMEM, FORKED. */
+INTERP_API interp_status interp_request_new(interp_ctx *x, interp_request **out, interp_error **err);
+/** Frees a request; NULL is fine; legal right after a start. Exclusive. */
+INTERP_API void interp_request_free(interp_request *r);
+/** Applies a JSON object over what is set: the setters' names, code, stdin or stdin_base64, env {name: value}, options {…}. For the host's own JSON, never a model's.
+    All or nothing. T3. Errors: INVAL naming the key, LIMIT, NOMEM. */
+INTERP_API interp_status interp_request_set_json(interp_request *r, const char *json, size_t len, interp_error **err);
+/** Sets the code: bytes of text, at most 16 MiB, no NUL inside; n may be INTERP_NTS. T3. Errors: INVAL, LIMIT, NOMEM. */
+INTERP_API interp_status interp_request_set_code(interp_request *r, const void *p, size_t n, interp_error **err);
+/** Sets what the code finds on its standard input (any bytes, at most 64 MiB); without it stdin is empty. T3. Errors: INVAL, LIMIT, NOMEM. */
+INTERP_API interp_status interp_request_set_stdin(interp_request *r, const void *p, size_t n, interp_error **err);
+/** Sets an environment variable for this exec only; as interp_config_set_env, at most 14 KiB together. T3. */
+INTERP_API interp_status interp_request_set_env(interp_request *r, const char *name, const void *value, size_t n, interp_error **err);
+/** Options of the language as a JSON object, at most 16 KiB: javascript {"await": false, "ts": true}. T3. Errors: INVAL, LIMIT, NOMEM. */
+INTERP_API interp_status interp_request_set_options(interp_request *r, const char *json, size_t len, interp_error **err);
+/** Attaches a cancel object; NULL detaches. Holds a reference. T3. */
+INTERP_API interp_status interp_request_set_cancel(interp_request *r, interp_cancel *t, interp_error **err);
+
+/* ---- calls */
+
+/** Kinds of calls. */
+enum { INTERP_CALL_OPEN = 1, INTERP_CALL_EXEC = 2, INTERP_CALL_CLOSE = 6, INTERP_CALL_RESTART = 8 };
+/** Flags of interp_call_wait. */
+enum { INTERP_WAIT_INTR = 1u };   /**< answer INTERP_E_INTR when a signal comes, so that a binding can run its handlers */
+
+/** INTERP_CALL_*; 0 for NULL. T3. */
+INTERP_API int32_t interp_call_kind(const interp_call *c);
+/** The session it belongs to; NULL once that has been closed. T3. */
+INTERP_API interp_session *interp_call_session(const interp_call *c);
+/** A pointer of the host's. T3. */
+INTERP_API void *interp_call_userdata(const interp_call *c);
+INTERP_API void interp_call_set_userdata(interp_call *c, void *p);
+/** Threaded context: drives the session until the call has an event or is done (OK), or the time is up (AGAIN; INTERP_FOREVER never, 0 looks once). Nothing is killed by
+    not waiting. T3. Errors: INTR (only with INTERP_WAIT_INTR), BUSY, FORKED, IO. */
+INTERP_API interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t flags, interp_error **err);
+/** Next event: OK and *ev (borrowed until the next call of this function or the free), AGAIN, or DONE after the last. Pulling is what lets a streaming guest go on. T3. */
+INTERP_API interp_status interp_call_next(interp_call *c, const interp_event **ev);
+/** Ends a done call: takes the result of an exec (once; *out NULL afterwards or for other kinds; out may be NULL) or the error of another kind. AGAIN when it is not done.
+    Does not free. T3. */
+INTERP_API interp_status interp_call_finish(interp_call *c, interp_result **out, interp_error **err);
+/** Frees a call; NULL is fine. An unfinished one is abandoned: cancelled, its result dropped, the session stays usable. Never blocks. T3. */
+INTERP_API void interp_call_free(interp_call *c);
+
+/* ---- events: every field by getter, neutral values where it does not apply */
+
+/** Types of events. Append-only: skip unknown ones. */
+enum {
+    INTERP_EV_OUTPUT = 1,        /**< bytes of stdout or stderr */
+    INTERP_EV_PROGRESS = 4,      /**< a step of an open, as JSON */
+    INTERP_EV_DONE = 8,          /**< the last event of a call: finish it */
+    INTERP_EV_LATE_OUTPUT = 9    /**< bytes that background work of an earlier exec wrote */
+};
+/** INTERP_EV_*; 0 for NULL. */
+INTERP_API int32_t interp_event_type(const interp_event *e);
+/** The session's number of the exec that the output comes from, from 1. */
+INTERP_API uint64_t interp_event_exec(const interp_event *e);
+/** INTERP_STREAM_*; 0 when it has none. */
+INTERP_API int32_t interp_event_stream(const interp_event *e);
+/** Byte offset in that exec's stream. */
+INTERP_API uint64_t interp_event_offset(const interp_event *e);
+/** Running number over all events of the session. */
+INTERP_API uint64_t interp_event_seq(const interp_event *e);
+/** The bytes, at most 64 KiB. */
+INTERP_API const void *interp_event_data(const interp_event *e, size_t *len);
+/** The JSON of a PROGRESS event, "" otherwise. */
+INTERP_API const char *interp_event_json(const interp_event *e, size_t *len);
+
+INTERP_END_DECLS
+#endif
