@@ -1,0 +1,321 @@
+/* call.c - any operation in flight, its events, its end */
+#include "core.h"
+#include <string.h>
+
+struct interp_event *interp__event_new(struct interp_session *s, int32_t type, const void *p, size_t n)
+{
+    struct interp_event *e = interp__resize(&s->mem, NULL, sizeof *e + n + 1);
+    if (!e)
+        return NULL;
+    memset(e, 0, sizeof *e);
+    e->type = type;
+    e->seq = ++s->seq;
+    e->len = n;
+    if (n)
+        memcpy(e->data, p, n);
+    e->data[n] = 0;
+    return e;
+}
+
+/* A LOOP context names calls with news through interp_ctx_next. */
+static void mark_ready(struct interp_call *c)
+{
+    interp_ctx *x = c->ctx;
+    if (!(x->flags & INTERP_CTX_LOOP) || c->in_ready || c->abandoned)
+        return;
+    c->in_ready = 1;
+    c->ready_next = NULL;
+    *x->ready_end = c;
+    x->ready_end = &c->ready_next;
+    interp__loop_poke(&x->loop);
+}
+
+static void unmark_ready(struct interp_call *c)
+{
+    interp_ctx *x = c->ctx;
+    if (!c->in_ready)
+        return;
+    struct interp_call **p = &x->ready;
+    while (*p && *p != c)
+        p = &(*p)->ready_next;
+    if (*p) {
+        *p = c->ready_next;
+        if (x->ready_end == &c->ready_next)
+            x->ready_end = p;
+    }
+    c->in_ready = 0;
+}
+
+struct interp_call *interp__call_new(struct interp_session *s, int32_t kind, interp_cancel *cancel)
+{
+    struct interp_call *c = interp__alloc(&s->mem, sizeof *c);
+    if (!c)
+        return NULL;
+    c->ctx = interp__ctx_ref(s->ctx);
+    c->session = s;
+    c->kind = kind;
+    c->refs = 2;   /* the handle and the session's list */
+    c->cancel = interp_cancel_ref(cancel);
+    c->events_end = &c->events;
+    c->next = s->calls;
+    s->calls = c;
+    return c;
+}
+
+void interp__call_event(struct interp_call *c, struct interp_event *e)
+{
+    *c->events_end = e;
+    c->events_end = &e->next;
+    mark_ready(c);
+}
+
+void interp__call_done(struct interp_call *c, interp_error *e)
+{
+    if (c->done) {
+        interp_error_free(e);
+        return;
+    }
+    c->done = 1;
+    c->error = e;
+    mark_ready(c);
+}
+
+static void events_free(struct interp_call *c)
+{
+    const struct interp__mem *m = &c->ctx->mem;
+    for (struct interp_event *e = c->events, *next; e; e = next) {
+        next = e->next;
+        interp__free(m, e);
+    }
+    interp__free(m, c->current);
+    c->events = c->current = NULL;
+    c->events_end = &c->events;
+}
+
+void interp__call_unref(struct interp_call *c)
+{
+    if (--c->refs)
+        return;
+    interp_ctx *x = c->ctx;
+    unmark_ready(c);
+    events_free(c);
+    interp_error_free(c->error);
+    interp_result_free(c->result);
+    interp_cancel_free(c->cancel);
+    interp__free(&x->mem, c);
+    interp__ctx_unref(x);
+}
+
+/* ---- API */
+
+int32_t interp_call_kind(const interp_call *c)
+{
+    return c ? c->kind : 0;
+}
+interp_session *interp_call_session(const interp_call *c)
+{
+    return c ? c->session : NULL;
+}
+void *interp_call_userdata(const interp_call *c)
+{
+    return c ? c->userdata : NULL;
+}
+void interp_call_set_userdata(interp_call *c, void *p)
+{
+    if (c)
+        c->userdata = p;
+}
+
+/* Entering for a call: the session's guard while there is a session, else the call is only memory. */
+static interp_status enter(interp_call *c, struct interp__guard **g, interp_error **err)
+{
+    if (!c)
+        return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the call is NULL");
+    interp_status st = interp__ctx_check(c->ctx, err);
+    if (st)
+        return st;
+    *g = c->session ? interp__guard_of(c->session) : NULL;
+    if (*g && interp__enter(*g))
+        return interp__fail(&c->ctx->mem, err, INTERP_E_BUSY, "thread", "another thread is using this session");
+    return INTERP_OK;
+}
+static void leave(struct interp__guard *g)
+{
+    if (g)
+        interp__leave(g);
+}
+
+interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t flags, interp_error **err)
+{
+    struct interp__guard *g;
+    interp_status st = enter(c, &g, err);
+    if (st)
+        return st;
+    interp_ctx *x = c->ctx;
+    if (x->flags & INTERP_CTX_LOOP)
+        st = interp__fail(&x->mem, err, INTERP_E_BUSY, "drive-mode", "this context is driven by interp_ctx_dispatch; waiting is for a context made without INTERP_CTX_LOOP");
+    uint64_t end = interp__after(interp__now(), interp__ms(timeout_ms));
+    while (!st && !c->done && !c->events) {
+        struct interp_session *s = c->session;
+        uint64_t now = interp__now();
+        interp__session_drive(s, now);
+        if (c->done || c->events)
+            break;
+        if (now >= end) {
+            st = INTERP_AGAIN;
+            break;
+        }
+        interp__reap(x, now);
+        uint64_t due = interp__session_due(s);
+        if (atomic_load(&x->norphans))
+            due = interp__min(due, now + 50000000);
+        if (due <= now || !s->link) {
+            if (s->link)
+                interp__loop_poll(s->link->loop, 0);
+            continue;
+        }
+        if (interp__loop_poll(s->link->loop, interp__min(due, end)) < 0 && flags & INTERP_WAIT_INTR)
+            st = INTERP_E_INTR;
+    }
+    leave(g);
+    return st == INTERP_E_INTR ? interp__fail(&x->mem, err, st, "signal", "a signal came; call again to go on waiting") : st;
+}
+
+interp_status interp_call_next(interp_call *c, const interp_event **ev)
+{
+    static const interp_event done_event = { .type = INTERP_EV_DONE };
+    struct interp__guard *g;
+    interp_status st = enter(c, &g, NULL);
+    if (st)
+        return st;
+    if (!ev) {
+        leave(g);
+        return INTERP_E_INVAL;
+    }
+    if (c->current) {
+        uint16_t channel = c->current->channel;
+        uint32_t n = (uint32_t)c->current->len;
+        interp__free(&c->ctx->mem, c->current);
+        c->current = NULL;
+        if (channel && c->session && c->exec)
+            interp__peer_credit(c->session, channel, n);
+    }
+    if (c->events) {
+        c->current = c->events;
+        c->events = c->current->next;
+        if (!c->events)
+            c->events_end = &c->events;
+        *ev = c->current;
+    } else if (c->done && !c->said_done) {
+        c->said_done = 1;
+        *ev = &done_event;
+    } else
+        st = c->done ? INTERP_DONE : INTERP_AGAIN;
+    if (c->session)
+        interp__session_flush(c->session);
+    leave(g);
+    return st;
+}
+
+interp_status interp_call_finish(interp_call *c, interp_result **out, interp_error **err)
+{
+    struct interp__guard *g;
+    interp_status st = enter(c, &g, err);
+    if (st)
+        return st;
+    if (!c->done)
+        st = INTERP_AGAIN;
+    else {
+        if (out) {
+            *out = c->result;
+            c->result = NULL;
+        }
+        if (c->error) {
+            st = interp_error_code(c->error);
+            if (err)
+                *err = interp__error_copy(&c->ctx->mem, c->error);
+        }
+        c->finished = 1;
+    }
+    leave(g);
+    return st;
+}
+
+void interp_call_free(interp_call *c)
+{
+    if (!c || interp__in_callback())
+        return;
+    if (interp__forked(c->ctx)) {   /* memory only */
+        c->in_ready = 0;
+        if (c->refs > 1)
+            c->refs--;
+        else
+            interp__call_unref(c);
+        return;
+    }
+    unmark_ready(c);
+    c->abandoned = 1;
+    if (c->session && !c->done) {
+        struct interp_session *s = c->session;
+        struct interp__guard *g = interp__guard_of(s);
+        int inside = !interp__enter(g);
+        if (c->exec)
+            interp__exec_cancel(s, c->exec, 0);
+        else if (c->kind == INTERP_CALL_OPEN)
+            atomic_store(&s->shut, 1);   /* nobody waits for it any more */
+        if (c->exec && !c->done) {
+            /* unread output must not stall the guest that is to end: give the credit back and drop what was queued */
+            if (c->current) {
+                if (c->current->channel)
+                    interp__peer_credit(s, c->current->channel, (uint32_t)c->current->len);
+            }
+            for (struct interp_event *e = c->events; e; e = e->next)
+                if (e->channel)
+                    interp__peer_credit(s, e->channel, (uint32_t)e->len);
+        }
+        events_free(c);
+        interp__session_flush(s);
+        if (inside)
+            interp__leave(g);
+        interp__loop_poke(&c->ctx->loop);
+    } else if (c->session && c->done)
+        interp__session_drop_call(c->session, c);
+    interp__call_unref(c);
+}
+
+/* ---- events */
+
+int32_t interp_event_type(const interp_event *e)
+{
+    return e ? e->type : 0;
+}
+uint64_t interp_event_exec(const interp_event *e)
+{
+    return e ? e->exec : 0;
+}
+int32_t interp_event_stream(const interp_event *e)
+{
+    return e ? e->stream : 0;
+}
+uint64_t interp_event_offset(const interp_event *e)
+{
+    return e ? e->offset : 0;
+}
+uint64_t interp_event_seq(const interp_event *e)
+{
+    return e ? e->seq : 0;
+}
+const void *interp_event_data(const interp_event *e, size_t *len)
+{
+    int has = e && e->type != INTERP_EV_PROGRESS && e->type != INTERP_EV_DONE;
+    if (len)
+        *len = has ? e->len : 0;
+    return has ? e->data : "";
+}
+const char *interp_event_json(const interp_event *e, size_t *len)
+{
+    int has = e && e->type == INTERP_EV_PROGRESS;
+    if (len)
+        *len = has ? e->len : 0;
+    return has ? e->data : "";
+}

@@ -1,0 +1,298 @@
+/* config.c - how to open a session */
+#include "core.h"
+#include <string.h>
+
+enum { ENV_NAMES = 1024, ENV_BYTES = 32 * 1024 };
+
+/* ---- environment lists, shared with requests */
+
+static int env_find(const struct interp__env *e, const char *name, size_t len, size_t *at, size_t *size)
+{
+    for (size_t i = 0; i < e->text.len;) {
+        const char *item = (const char *)e->text.p + i;
+        size_t n = strlen(item) + 1;
+        if (!strncmp(item, name, len) && item[len] == '=') {
+            *at = i;
+            *size = n;
+            return 1;
+        }
+        i += n;
+    }
+    return 0;
+}
+
+interp_status interp__env_set(struct interp__env *e, const struct interp__mem *m, const char *name, const void *v, size_t n, size_t max_names, size_t max_bytes, interp_error **err)
+{
+    if (!name || !*name || (!v && n))
+        return interp__fail(m, err, INTERP_E_INVAL, "env-name", "an environment variable needs a name and a value");
+    size_t len = strlen(name);
+    if (n == INTERP_NTS)
+        n = strlen(v);
+    if (len > 255 || strchr(name, '=') || (name[0] >= '0' && name[0] <= '9') ||
+        strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != len)
+        return interp__fail(m, err, INTERP_E_INVAL, "env-name", "\"%.64s\" is not a name for an environment variable: letters, digits and _, not a digit first, at most 255", name);
+    if (!strncmp(name, "INTERP_", 7))
+        return interp__fail(m, err, INTERP_E_INVAL, "env-name", "environment variables that begin with INTERP_ are the library's own: \"%.64s\"", name);
+    if (n && memchr(v, 0, n))
+        return interp__fail(m, err, INTERP_E_INVAL, "env-value", "the value of environment variable %s has a NUL byte", name);
+    size_t at = 0, size = 0;
+    int have = env_find(e, name, len, &at, &size);
+    if ((!have && e->count >= max_names) || n > max_bytes || e->text.len - size + len + n + 2 > max_bytes)
+        return interp__fail(m, err, INTERP_E_LIMIT, "env-size", "environment variable %s is one too many: at most %zu names and %zu bytes together", name, max_names, max_bytes);
+    if (interp__buf_reserve(&e->text, len + n + 2)) {
+        e->text.bad = 0;
+        return interp__nomem(err);
+    }
+    if (have)
+        memmove(e->text.p + at, e->text.p + at + size, e->text.len - at - size), e->text.len -= size, e->count--;
+    interp__buf_add(&e->text, name, len);
+    interp__buf_add(&e->text, "=", 1);
+    interp__buf_add(&e->text, v, n);
+    interp__buf_add(&e->text, "", 1);
+    e->count++;
+    return INTERP_OK;
+}
+
+interp_status interp__env_set_json(struct interp__env *e, const struct interp__mem *m, const struct interp__json *j, uint32_t object, size_t max_names, size_t max_bytes, interp_error **err)
+{
+    const struct interp__json_node *o = interp__json_at(j, object);
+    if (o->type != INTERP__JSON_OBJECT)
+        return interp__fail(m, err, INTERP_E_INVAL, "option-type", "env must be an object of strings");
+    uint32_t i = object + 1;
+    for (uint32_t k = 0; k < o->count; k++) {
+        const struct interp__json_node *n = interp__json_at(j, i);
+        const char *name = interp__json_key(j, n);
+        if (strlen(name) != n->key_len)
+            return interp__fail(m, err, INTERP_E_INVAL, "env-name", "a name in env has a NUL character");
+        if (n->type != INTERP__JSON_STRING)
+            return interp__fail(m, err, INTERP_E_INVAL, "option-type", "env.%.64s must be a string", name);
+        interp_status st = interp__env_set(e, m, name, interp__json_string(j, n), n->text_len, max_names, max_bytes, err);
+        if (st)
+            return st;
+        i = n->next;
+    }
+    return INTERP_OK;
+}
+
+/* ---- extras: "<backend>.<key>" */
+
+static interp_status extra_set(struct interp__extra **list, const struct interp__mem *m, const char *key, const char *json, size_t len, interp_error **err)
+{
+    const char *dot = key ? strchr(key, '.') : NULL;
+    if (!dot || dot == key || !dot[1] || strlen(key) > 128)
+        return interp__fail(m, err, INTERP_E_INVAL, "option-unknown", "\"%.128s\" is not a backend's option: it must be \"<backend>.<key>\"", key ? key : "");
+    struct interp__extra *e = *list;
+    while (e && strcmp(e->key, key))
+        e = e->next;
+    char *copy = interp__strndup(m, json, len);
+    if (copy && !e && (e = interp__alloc(m, sizeof *e))) {
+        if ((e->key = interp__strndup(m, key, strlen(key)))) {
+            e->next = *list;
+            *list = e;
+        } else {
+            interp__free(m, e);
+            e = NULL;
+        }
+    }
+    if (!copy || !e) {
+        interp__free(m, copy);
+        return interp__nomem(err);
+    }
+    interp__free(m, e->json);
+    e->json = copy;
+    return INTERP_OK;
+}
+static void extras_free(struct interp__extra **list, const struct interp__mem *m)
+{
+    for (struct interp__extra *e = *list, *next; e; e = next) {
+        next = e->next;
+        interp__free(m, e->key);
+        interp__free(m, e->json);
+        interp__free(m, e);
+    }
+    *list = NULL;
+}
+
+/* ---- the handle */
+
+interp_status interp_config_new(interp_ctx *x, interp_config **out, interp_error **err)
+{
+    interp_status st = interp__ctx_check(x, err);
+    if (st)
+        return st;
+    if (!out)
+        return interp__fail(&x->mem, err, INTERP_E_INVAL, "argument", "interp_config_new: out is NULL");
+    interp_config *c = interp__alloc(&x->mem, sizeof *c);
+    if (!c)
+        return interp__nomem(err);
+    c->ctx = interp__ctx_ref(x);
+    interp__buf_init(&c->env.text, &x->mem);
+    interp__buf_init(&c->json, &x->mem);
+    if (interp__config_defaults(&c->v, &x->mem)) {
+        interp_config_free(c);
+        return interp__nomem(err);
+    }
+    *out = c;
+    return INTERP_OK;
+}
+
+void interp_config_free(interp_config *c)
+{
+    if (!c || interp__in_callback())
+        return;
+    interp_ctx *x = c->ctx;
+    interp__config_clear(&c->v, &x->mem);
+    interp__wipe(c->env.text.p, c->env.text.cap);
+    interp__buf_free(&c->env.text);
+    interp__buf_free(&c->json);
+    extras_free(&c->extras, &x->mem);
+    interp_cancel_free(c->cancel);
+    interp__free(&x->mem, c);
+    interp__ctx_unref(x);
+}
+
+static interp_status enter(interp_config *c, interp_error **err)
+{
+    if (!c)
+        return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the config is NULL");
+    interp_status st = interp__ctx_check(c->ctx, err);
+    if (!st && interp__enter(&c->guard))
+        st = interp__fail(&c->ctx->mem, err, INTERP_E_BUSY, "thread", "another thread is using this config");
+    return st;
+}
+
+interp_status interp_config_set_env(interp_config *c, const char *name, const void *value, size_t n, interp_error **err)
+{
+    interp_status st = enter(c, err);
+    if (st)
+        return st;
+    st = interp__env_set(&c->env, &c->ctx->mem, name, value, n, ENV_NAMES, ENV_BYTES, err);
+    interp__leave(&c->guard);
+    return st;
+}
+
+interp_status interp_config_set_cancel(interp_config *c, interp_cancel *t, interp_error **err)
+{
+    interp_status st = enter(c, err);
+    if (st)
+        return st;
+    interp_cancel *old = c->cancel;
+    c->cancel = interp_cancel_ref(t);
+    interp__leave(&c->guard);
+    interp_cancel_free(old);
+    return INTERP_OK;
+}
+
+interp_status interp_config_set_extra(interp_config *c, const char *key, const char *json, size_t len, interp_error **err)
+{
+    interp_status st = enter(c, err);
+    if (st)
+        return st;
+    struct interp__json j;
+    if (!json)
+        st = interp__fail(&c->ctx->mem, err, INTERP_E_INVAL, "argument", "interp_config_set_extra: the value is NULL");
+    else {
+        if (len == INTERP_NTS)
+            len = strlen(json);
+        st = interp__json_parse(&j, &c->ctx->mem, json, len, err);
+        interp__json_free(&j);
+        if (!st)
+            st = extra_set(&c->extras, &c->ctx->mem, key, json, len, err);
+    }
+    interp__leave(&c->guard);
+    return st;
+}
+
+static interp_status apply(struct interp_config *to, const struct interp__json *j, interp_error **err)
+{
+    const struct interp__mem *m = &to->ctx->mem;
+    const struct interp__json_node *root = interp__json_at(j, 0);
+    if (root->type != INTERP__JSON_OBJECT)
+        return interp__fail(m, err, INTERP_E_INVAL, "option-type", "a config must be a JSON object");
+    uint32_t i = 1;
+    for (uint32_t k = 0; k < root->count; k++) {
+        const struct interp__json_node *n = interp__json_at(j, i);
+        const char *key = interp__json_key(j, n);
+        int known;
+        interp_status st = interp__options_set(&to->v, 0, m, key, j, i, &known, err);
+        if (!st && !known) {
+            if (!strcmp(key, "env"))
+                st = interp__env_set_json(&to->env, m, j, i, ENV_NAMES, ENV_BYTES, err);
+            else if (strchr(key, '.')) {
+                struct interp__buf raw;
+                interp__buf_init(&raw, m);
+                interp__json_write(&raw, j, i);
+                st = raw.bad ? interp__nomem(err) : extra_set(&to->extras, m, key, (char *)raw.p, raw.len, err);
+                interp__buf_free(&raw);
+            } else
+                st = interp__fail(m, err, INTERP_E_INVAL, "option-unknown", "a config has no member \"%.64s\"", key);
+        }
+        if (st)
+            return st;
+        i = n->next;
+    }
+    return INTERP_OK;
+}
+
+interp_status interp_config_set_json(interp_config *c, const char *json, size_t len, interp_error **err)
+{
+    interp_status st = enter(c, err);
+    if (st)
+        return st;
+    const struct interp__mem *m = &c->ctx->mem;
+    struct interp_config next = { .ctx = c->ctx };   /* all or nothing: applied to a copy */
+    struct interp__json j = { 0 };
+    interp__buf_init(&next.env.text, m);
+    if (!json)
+        st = interp__fail(m, err, INTERP_E_INVAL, "argument", "interp_config_set_json: the text is NULL");
+    else {
+        st = interp__json_parse(&j, m, json, len == INTERP_NTS ? strlen(json) : len, err);
+        if (!st && interp__config_copy(&next.v, &c->v, m))
+            st = interp__nomem(err);
+        interp__buf_add(&next.env.text, c->env.text.p, c->env.text.len);
+        next.env.count = c->env.count;
+        for (struct interp__extra *e = c->extras; e && !st; e = e->next)
+            st = extra_set(&next.extras, m, e->key, e->json, strlen(e->json), err);
+        if (!st && next.env.text.bad)
+            st = interp__nomem(err);
+        if (!st)
+            st = apply(&next, &j, err);
+        interp__json_free(&j);
+    }
+    if (!st) {
+        struct interp__config_values v = c->v;
+        struct interp__env env = c->env;
+        struct interp__extra *extras = c->extras;
+        c->v = next.v, c->env = next.env, c->extras = next.extras;
+        next.v = v, next.env = env, next.extras = extras;
+    }
+    interp__config_clear(&next.v, m);
+    interp__wipe(next.env.text.p, next.env.text.cap);
+    interp__buf_free(&next.env.text);
+    extras_free(&next.extras, m);
+    interp__leave(&c->guard);
+    return st;
+}
+
+const char *interp_config_json(interp_config *c, size_t *len)
+{
+    if (enter(c, NULL))
+        return NULL;
+    struct interp__buf *b = &c->json;
+    interp__buf_free(b);
+    interp__buf_str(b, "{");
+    interp__options_json(b, &c->v);
+    interp__buf_str(b, ",\"env\":[");
+    for (size_t i = 0; i < c->env.text.len;) {
+        const char *item = (const char *)c->env.text.p + i;
+        interp__buf_str(b, i ? "," : "");
+        interp__json_text(b, item, strcspn(item, "="));
+        i += strlen(item) + 1;
+    }
+    interp__buf_str(b, "]}");
+    const char *t = interp__buf_text(b);
+    if (t && len)
+        *len = b->len;
+    interp__leave(&c->guard);
+    return t;
+}

@@ -1,0 +1,382 @@
+/* core.h - the objects of the core and who calls what. One direction: api (session, call) -> exec, kernel -> peer -> link -> backend. */
+#ifndef INTERP_LIB_CORE_H
+#define INTERP_LIB_CORE_H
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "output/stream.h"
+#include "wire/wire.h"
+#include <interp/backend.h>
+#include <interp/interp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+/* ---------------------------------------------------------------- option values (options.def) */
+#define OPT_STR(scope, name, member, ...) OPT_STR_##scope(member)
+#define OPT_U64(scope, name, member, ...) OPT_U64_##scope(member)
+struct interp__config_values {
+#define OPT_STR_config(m) char *m;
+#define OPT_U64_config(m) uint64_t m; uint8_t m##_set;
+#define OPT_STR_request(m)
+#define OPT_U64_request(m)
+#include "options.def"
+#undef OPT_STR_config
+#undef OPT_U64_config
+#undef OPT_STR_request
+#undef OPT_U64_request
+};
+#define OPT_STR(scope, name, member, ...) OPT_STR_##scope(member)
+#define OPT_U64(scope, name, member, ...) OPT_U64_##scope(member)
+struct interp__request_values {
+#define OPT_STR_config(m)
+#define OPT_U64_config(m)
+#define OPT_STR_request(m) char *m;
+#define OPT_U64_request(m) uint64_t m; uint8_t m##_set;
+#include "options.def"
+#undef OPT_STR_config
+#undef OPT_U64_config
+#undef OPT_STR_request
+#undef OPT_U64_request
+};
+
+/* ---------------------------------------------------------------- guards */
+struct interp__guard { atomic_int inside; };       /* thread class T3: one at a time */
+int  interp__enter(struct interp__guard *g);       /* 0, or -1: somebody is inside, or this is a callback */
+void interp__leave(struct interp__guard *g);
+int  interp__in_callback(void);                    /* this thread is inside a callback of the host's */
+void interp__callback(int enter);
+
+/* ---------------------------------------------------------------- loop.c: descriptors and deadlines */
+struct interp__watch { struct interp_link *link; int fd; uint32_t mask, generation; };
+struct interp__loop {
+    const struct interp__mem *mem;
+    int epoll, timer, wake;                        /* timer -1 in a threaded context: the wait has a timeout there; wake is the context's */
+    struct interp__watch *watches;
+    uint32_t nwatches;
+    uint64_t armed;
+    int poked;                                     /* wake was written by this side: dispatch has work */
+};
+interp_status interp__loop_init(struct interp__loop *l, const struct interp__mem *mem, int wake, int with_timer);
+void interp__loop_close(struct interp__loop *l, int forked);
+interp_status interp__loop_watch(struct interp__loop *l, struct interp_link *link, int fd, uint32_t mask);
+void interp__loop_forget(struct interp__loop *l, struct interp_link *link);    /* all watches of a link */
+int  interp__loop_poll(struct interp__loop *l, uint64_t until);                /* waits until then (0: does not), marks links; -1 EINTR, else number of events */
+void interp__loop_arm(struct interp__loop *l, uint64_t deadline);
+void interp__loop_poke(struct interp__loop *l);
+/* fds.c: every descriptor that must not live on in a forked child */
+void interp__fds_add(int fd);
+void interp__fds_remove(int fd);
+
+/* ---------------------------------------------------------------- backend and link */
+struct interp__backend {
+    struct interp__backend *next;
+    interp_backend_ops ops;
+    char *name;
+    void *userdata;
+    void (*destroy)(void *);
+};
+struct interp__extra { struct interp__extra *next; char *key, *json; };
+struct interp_link {
+    struct interp_link *next;                      /* in the context's list of orphans */
+    interp_ctx *ctx;
+    struct interp__loop *loop, own;                /* own is used in a threaded context */
+    struct interp__backend *backend;
+    struct interp_session *session;                /* NULL: orphan */
+    void *inst;
+    struct interp__extra *extras;
+    uint64_t timer, orphan_deadline;
+    atomic_int woken;
+    uint8_t fired, again, opened, closing, closed, killing, killed, readable, eof;
+    interp_error *fault;
+    char *reached;
+    struct interp__buf progress;                   /* JSON texts, NUL between */
+};
+interp_status interp__link_open(interp_ctx *x, struct interp_session *s, struct interp__backend *b, const interp_spec *spec, struct interp_link **out, interp_error **err);
+void interp__link_step(struct interp_link *l, uint64_t now);                   /* advance when something is due */
+void interp__link_kill(struct interp_link *l);
+void interp__link_close(struct interp_link *l);
+void interp__link_free(struct interp_link *l, int forked);                     /* abandons what has not closed */
+void interp__link_orphan(struct interp_link *l);                               /* hands it to the context's reaper */
+int interp__link_reached_is(const struct interp_link *l, const char *key, const char *value);   /* a text member of `reached` */
+uint64_t interp__link_due(const struct interp_link *l);
+void interp__reap(interp_ctx *x, uint64_t now);                                /* drives orphans, frees the closed */
+
+/* ---------------------------------------------------------------- context */
+struct interp__code {                              /* cached driver code of one interpreter (REVIEW: made before any user code ran in its sandbox) */
+    struct interp__code *next;
+    const struct interp__language *language;
+    const struct interp__backend *backend;
+    struct wire_identity id;
+    size_t len;
+    uint8_t bytes[];
+};
+struct interp__agent { char arch[16]; void *p; size_t n; };
+struct interp_ctx {
+    struct interp__mem mem;
+    atomic_uint refs;
+    uint32_t flags;
+    pid_t pid;
+    int wake, sealed;
+    pthread_mutex_t lock;                          /* lists below; never held over I/O or host code */
+    struct interp__guard guard;                    /* LOOP: everything that drives */
+    struct interp__loop loop;                      /* LOOP */
+    struct interp_session *sessions;
+    struct interp_link *orphans;
+    atomic_uint norphans;
+    atomic_int freed;                              /* the host has let go of it; children keep it */
+    struct interp__backend *backends;
+    struct interp__code *codes;
+    struct interp__agent agents[2];
+    struct interp_call *ready, **ready_end;        /* LOOP: calls with news, in order */
+    interp_log_fn log;
+    void *log_data;
+    void (*log_destroy)(void *);
+    uint64_t close_timeout;
+};
+interp_status interp__ctx_check(interp_ctx *x, interp_error **err);            /* NULL, forked, callback */
+int  interp__forked(const interp_ctx *x);
+interp_ctx *interp__ctx_ref(interp_ctx *x);
+void interp__ctx_unref(interp_ctx *x);
+void interp__ctx_log(interp_ctx *x, int32_t level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void interp__ctx_wake(interp_ctx *x);              /* any thread, signal handlers */
+const struct interp__agent *interp__ctx_agent(interp_ctx *x, const char *arch, struct interp__agent *builtin);
+interp_status interp__random(void *p, size_t n);
+
+struct interp_cancel { interp_ctx *ctx; atomic_uint refs; atomic_uint fired; };
+uint32_t interp__cancel_count(const interp_cancel *t);                         /* times fired, 0 for NULL */
+
+/* ---------------------------------------------------------------- config, request */
+struct interp__env { struct interp__buf text; uint32_t count; };               /* NAME=value, NUL after each */
+interp_status interp__env_set(struct interp__env *e, const struct interp__mem *m, const char *name, const void *v, size_t n, size_t max_names, size_t max_bytes, interp_error **err);
+interp_status interp__env_set_json(struct interp__env *e, const struct interp__mem *m, const struct interp__json *j, uint32_t object, size_t max_names, size_t max_bytes, interp_error **err);
+struct interp_config {
+    interp_ctx *ctx;
+    struct interp__guard guard;
+    struct interp__config_values v;
+    struct interp__env env;
+    struct interp__extra *extras;
+    interp_cancel *cancel;
+    struct interp__buf json;
+};
+struct interp_request {
+    interp_ctx *ctx;
+    struct interp__guard guard;
+    struct interp__request_values v;
+    struct interp__buf code, input;                /* input: stdin */
+    uint8_t has_code, has_input;
+    struct interp__env env;
+    struct interp__buf options;                    /* JSON object or empty */
+    interp_cancel *cancel;
+};
+interp_status interp__options_set(void *values, int is_request, const struct interp__mem *m, const char *key, const struct interp__json *j, uint32_t node, int *known, interp_error **err);
+interp_status interp__config_defaults(struct interp__config_values *v, const struct interp__mem *m);
+interp_status interp__config_copy(struct interp__config_values *to, const struct interp__config_values *from, const struct interp__mem *m);
+void interp__config_clear(struct interp__config_values *v, const struct interp__mem *m);
+interp_status interp__request_defaults(struct interp__request_values *v, const struct interp__mem *m);
+interp_status interp__request_copy(struct interp__request_values *to, const struct interp__request_values *from, const struct interp__mem *m);
+void interp__request_clear(struct interp__request_values *v, const struct interp__mem *m);
+void interp__options_json(struct interp__buf *out, const struct interp__config_values *v);   /* members, no braces */
+int  interp__option_known(int is_request, const char *name);
+
+/* ---------------------------------------------------------------- languages.c */
+struct interp__language {
+    const char *name, *alias, *const *candidates, *const *args;
+    uint8_t kind, caches;
+    const uint8_t *driver, *driver_end, *code_template, *template_end, *boot, *boot_end;   /* boot: the argument after args; NULL: none */
+    const char *minimum;                           /* "Python 3.6" */
+};
+const struct interp__language *interp__language_find(const char *name);
+const struct interp__language *interp__language_at(uint32_t i);                /* NULL past the end */
+extern const char *const interp__base_env[];
+
+/* ---------------------------------------------------------------- result */
+struct interp__bundle { uint32_t first, count; struct interp__buf dropped; };  /* parts; dropped: JSON array or empty */
+struct interp__part { char *mime, *data; size_t len; uint32_t bundle; };
+struct interp__late { uint64_t exec, offset; int stream; struct interp__buf data; };
+struct interp_result {
+    struct interp__mem mem;
+    int32_t outcome, state, ran, exit_code, signal, line;
+    const char *cause, *interrupted, *claimed_by;  /* static texts */
+    struct interp__kept out[2];
+    struct interp__part *parts;
+    uint32_t nparts, nbundles;
+    uint8_t has_value;                             /* bundle 0 is the value */
+    struct interp__buf dropped;                    /* JSON members of dropped parts per bundle, NUL between */
+    char *error_json, *error_type, *error_message, *error_traceback;   /* error_json: the guest's object, re-made; NULL when none */
+    size_t type_len, message_len, traceback_len;
+    uint64_t wall_ns, cpu_ns, memory_peak;
+    uint32_t oom_kills, limits_hit;
+    struct interp__late *late;
+    uint32_t nlate;
+    uint64_t late_dropped;
+    char *session, *language, *kernel;
+    uint64_t number;
+    atomic_uintptr_t json;                         /* built at first use */
+    size_t json_len;
+};
+interp_result *interp__result_new(const struct interp__mem *m);
+void interp__result_build_json(const interp_result *r, struct interp__buf *out);
+const char *interp__outcome_name(int32_t outcome);
+const char *interp__state_name(int32_t state);
+const char *interp__signal_name(int32_t sig);
+
+/* kframes.c: what a kernel says on its control channel, put together under bounds */
+struct interp__kframes {
+    const struct interp__mem *mem;
+    struct interp__buf frame;                      /* header, json, bin of the frame under way */
+    uint64_t total;                                /* bytes of parts kept */
+    uint8_t final, word;
+    interp_result *result;                         /* gets value, displays, error, exit_code */
+    struct interp__buf code;                       /* cached code (frame c) */
+    struct interp__buf info;                       /* json of frame r */
+};
+void interp__kframes_init(struct interp__kframes *k, const struct interp__mem *m, interp_result *r);
+int  interp__kframes_feed(struct interp__kframes *k, const void *p, size_t n);  /* 0, -1: broken */
+void interp__kframes_free(struct interp__kframes *k);
+
+/* ---------------------------------------------------------------- call, event */
+struct interp_event {
+    struct interp_event *next;
+    int32_t type, stream;
+    uint64_t exec, offset, seq;
+    uint16_t channel;                              /* gets credit back when pulled; 0: none */
+    size_t len;
+    char data[];                                   /* NUL behind */
+};
+struct interp_call {
+    interp_ctx *ctx;
+    struct interp_session *session;
+    struct interp_call *next;                      /* session's list */
+    struct interp_call *ready_next;
+    void *userdata;
+    int32_t kind;
+    uint32_t refs;                                 /* the handle, the session's list */
+    uint8_t done, finished, abandoned, in_ready, said_done, reported;
+    interp_error *error;
+    interp_result *result;
+    interp_cancel *cancel;
+    uint32_t cancel_seen;
+    uint64_t deadline;                             /* of a restart */
+    struct interp_event *events, **events_end, *current;
+    struct interp__exec *exec;
+    struct interp__kernel *kernel;                 /* restart */
+};
+struct interp_call *interp__call_new(struct interp_session *s, int32_t kind, interp_cancel *cancel);
+void interp__call_done(struct interp_call *c, interp_error *e);                /* takes e */
+void interp__call_event(struct interp_call *c, struct interp_event *e);        /* takes e */
+void interp__call_unref(struct interp_call *c);
+struct interp_event *interp__event_new(struct interp_session *s, int32_t type, const void *p, size_t n);
+
+/* ---------------------------------------------------------------- session */
+struct interp__kernel {
+    struct interp__kernel *next;
+    const struct interp__language *language;
+    char *name, *path, *version;
+    uint16_t id, channel;                          /* channel: KERNEL_START's */
+    enum { INTERP__KERNEL_DEAD, INTERP__KERNEL_STARTING, INTERP__KERNEL_ALIVE } state;
+    uint8_t want_cache, sent_cached, ever, stopping, had_exec;
+    struct wire_identity cached_id;                /* of what sent_cached gave */
+    const uint8_t *blob;
+    size_t blob_len, blob_sent;
+    uint8_t *blob_owned;
+    uint32_t blob_credit, rx_left;
+    struct interp__kframes frames;
+    uint8_t ready_status;                          /* of the last KERNEL_READY that was not OK */
+    int32_t ready_exit, ready_signal;
+    char *ready_text;
+    struct interp__exec *current, *queued;
+};
+struct interp__exec {
+    struct interp_call *call;
+    struct interp__kernel *kernel;
+    uint8_t id[WIRE_ID];
+    uint64_t number, started, deadline, timeout, grace;   /* deadline: the host's own, for when the agent does not answer */
+    uint16_t base;
+    uint32_t token;
+    struct interp__buf code, input, env, options;  /* code: what goes on the base channel */
+    size_t code_sent, input_sent;
+    uint8_t has_input, input_ended, streaming, sent, cancelled, timed_out;
+    uint32_t tx_credit[2], rx_left[3], rx_owed[3]; /* base, base+1, base+2 */
+    uint64_t offset[2];
+    struct interp__stream out[2];
+    struct interp__kframes frames;
+    interp_result *result;
+};
+struct interp_session {
+    interp_ctx *ctx;
+    struct interp__mem mem;
+    struct interp_session *next;
+    struct interp__guard guard;
+    atomic_int status, shut;
+    atomic_uint refs;                              /* handle */
+    struct interp_link *link;
+    struct interp__config_values v;
+    struct interp__env env;
+    char id[2 * WIRE_ID + 1];
+    uint8_t id_bytes[WIRE_ID];
+    struct wire_peer peer;
+    struct interp__buf in, out;
+    uint64_t open_deadline, last_frame;
+    uint8_t hello_sent, welcomed, close_started, in_drive;
+    struct wire_welcome welcome;
+    struct interp_call *calls;
+    struct interp__kernel *kernels;
+    uint16_t next_kernel, next_channel;
+    uint64_t execs, seq, execs_sent;
+    struct interp__late *late;                     /* held for the next result */
+    uint32_t nlate;
+    size_t late_bytes;
+    uint64_t late_dropped;
+    struct interp__past { uint8_t id[WIRE_ID]; uint64_t number, offset[2]; } past[64];   /* execs that ended, for late output */
+    uint32_t npast;
+    uint32_t late_owed;
+    struct interp__buf info;
+    void *userdata;
+    interp_error *gone;                            /* why, for what comes later */
+};
+
+/* session.c */
+struct interp__guard *interp__guard_of(struct interp_session *s);
+struct interp_session *interp__session_unshut(interp_ctx *x);                   /* a session not shut down yet, with a reference; NULL: none left */
+void interp__session_unref(struct interp_session *s);
+void interp__session_gone(struct interp_session *s, interp_error *why);        /* takes why; ends all calls */
+void interp__session_drop_call(struct interp_session *s, struct interp_call *c);
+void interp__session_info(struct interp_session *s);
+/* drive.c: one bounded round of work for a session, never blocks */
+void interp__session_drive(struct interp_session *s, uint64_t now);
+uint64_t interp__session_due(const struct interp_session *s);
+void interp__session_flush(struct interp_session *s);
+/* peer.c: frames out and in */
+void interp__peer_hello(struct interp_session *s);
+void interp__peer_frame(struct interp_session *s, uint8_t type, uint8_t flags, uint16_t channel, const void *p, size_t n);
+void interp__peer_credit(struct interp_session *s, uint16_t channel, uint32_t bytes);
+void interp__peer_interrupt(struct interp_session *s, struct interp__exec *e, int hard);
+void interp__peer_pump(struct interp_session *s);                              /* code, stdin, blobs, as credit allows */
+int  interp__peer_read(struct interp_session *s);                              /* 0, 1: more may be there, -1: the session is gone */
+/* kernel.c */
+struct interp__kernel *interp__kernel_find(struct interp_session *s, const struct interp__language *l, const char *name);
+struct interp__kernel *interp__kernel_add(struct interp_session *s, const struct interp__language *l, const char *name);
+void interp__kernel_start(struct interp_session *s, struct interp__kernel *k, uint64_t timeout_ns);
+void interp__kernel_stop(struct interp_session *s, struct interp__kernel *k);
+void interp__kernel_ready(struct interp_session *s, const struct wire_ready_msg *m);
+void interp__kernel_gone(struct interp_session *s, uint16_t id, int proven);
+void interp__kernel_free(struct interp_session *s, struct interp__kernel *k);
+uint16_t interp__channels(struct interp_session *s);                           /* a free base channel, 4 apart */
+/* exec.c */
+struct interp__exec *interp__exec_new(struct interp_session *s, const interp_request *r, struct interp__kernel *k, struct interp_call *c, interp_error **err);
+void interp__exec_send(struct interp_session *s, struct interp__exec *e);
+void interp__exec_output(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n);
+void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const struct wire_exit *m);
+void interp__exec_end(struct interp_session *s, struct interp__exec *e, int32_t outcome, const char *cause, int32_t state, int32_t ran);   /* the host's own word */
+void interp__exec_cancel(struct interp_session *s, struct interp__exec *e, int hard);
+void interp__exec_free(struct interp_session *s, struct interp__exec *e);
+struct interp__exec *interp__exec_by_id(struct interp_session *s, const uint8_t id[WIRE_ID]);
+struct interp__exec *interp__exec_by_channel(struct interp_session *s, uint16_t channel);
+/* late.c */
+void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int stream, uint32_t dropped, const uint8_t *p, size_t n);
+void interp__late_give(struct interp_session *s, interp_result *r);
+void interp__late_free(struct interp_session *s);
+void interp__late_remember(struct interp_session *s, const struct interp__exec *e);   /* so that late frames find their exec's number */
+#endif

@@ -1,0 +1,258 @@
+/* drive.c - one bounded round of work for a session, and the two ways a context is driven */
+#include "core.h"
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+void interp__session_flush(struct interp_session *s)
+{
+    struct interp_link *l = s->link;
+    if (!l || s->gone || !l->opened || !l->inst)
+        return;
+    for (int round = 0; round < 16; round++) {
+        interp__peer_pump(s);
+        if (!s->out.len)
+            return;
+        size_t n = 0;
+        interp_status st = l->backend->ops.write(l->inst, s->out.p, s->out.len, &n);
+        if (st == INTERP_AGAIN)
+            return;
+        if (st != INTERP_OK || !n || n > s->out.len) {
+            /* the reason, if there is one, comes by read: what the agent said last is still there */
+            l->readable = 1;
+            s->out.len = 0;
+            return;
+        }
+        s->last_frame = interp__now();
+        interp__buf_drop(&s->out, n);
+    }
+    l->again = 1;
+}
+
+static void open_step(struct interp_session *s)
+{
+    struct interp_link *l = s->link;
+    for (size_t at = 0; at < l->progress.len; at += strlen((char *)l->progress.p + at) + 1)
+        for (struct interp_call *c = s->calls; c; c = c->next)
+            if (c->kind == INTERP_CALL_OPEN && !c->done) {
+                const char *text = (char *)l->progress.p + at;
+                struct interp_event *e = interp__event_new(s, INTERP_EV_PROGRESS, text, strlen(text));
+                if (e)
+                    interp__call_event(c, e);
+            }
+    l->progress.len = 0;
+    if (l->opened && !s->hello_sent && !l->fault) {
+        interp__peer_hello(s);
+        l->readable = 1;
+    }
+}
+
+/* Deadlines of the host's own: they stand behind the agent's. */
+static void deadlines(struct interp_session *s, uint64_t now)
+{
+    interp_error *why = NULL;
+    if (!s->welcomed && now >= s->open_deadline) {
+        interp__fail(&s->mem, &why, INTERP_E_TIMEOUT, "open-timeout", "the sandbox was not ready within open_timeout_ms");
+        interp__session_gone(s, why);
+        return;
+    }
+    for (struct interp_call *c = s->calls; c; c = c->next) {
+        if (c->exec && c->exec->sent && now >= c->exec->deadline) {
+            c->exec->timed_out = 1;
+            interp__fail(&s->mem, &why, INTERP_E_CLOSED, "agent-silent", "the sandbox did not end an exec in time and has been killed");
+            interp__session_gone(s, why);
+            return;
+        }
+        if (c->deadline && !c->done && now >= c->deadline) {
+            interp__fail(&s->mem, &why, INTERP_E_TIMEOUT, "restart-timeout", "the sandbox did not end a kernel in time and has been killed");
+            interp__session_gone(s, why);
+            return;
+        }
+    }
+}
+
+static void cancels(struct interp_session *s)
+{
+again:
+    for (struct interp_call *c = s->calls; c; c = c->next) {
+        uint32_t n = c->done ? 0 : interp__cancel_count(c->cancel);
+        if (n <= c->cancel_seen)
+            continue;
+        c->cancel_seen = n;
+        if (c->exec) {
+            interp__exec_cancel(s, c->exec, n > 1);
+            goto again;   /* the list may have changed */
+        }
+        if (c->kind == INTERP_CALL_OPEN) {
+            interp_error *why = NULL;
+            interp__fail(&s->mem, &why, INTERP_E_CANCELLED, "cancelled", "opening was cancelled");
+            interp__session_gone(s, why);
+            return;
+        }
+    }
+}
+
+void interp__session_drive(struct interp_session *s, uint64_t now)
+{
+    struct interp_link *l = s->link;
+    if (!l || s->in_drive)
+        return;
+    s->in_drive = 1;
+    if (atomic_load(&s->shut) && !s->gone) {
+        interp_error *why = NULL;
+        interp__fail(&s->mem, &why, INTERP_E_CLOSED, "shut-down", "the session has been shut down");
+        interp__session_gone(s, why);
+    }
+    interp__link_step(l, now);
+    if (!s->gone && !s->welcomed)
+        open_step(s);
+    if (!s->gone && l->opened && l->readable)
+        interp__peer_read(s);
+    if (!s->gone && l->fault)
+        interp__session_gone(s, interp__error_copy(&s->mem, l->fault));
+    if (!s->gone)
+        deadlines(s, now);
+    if (!s->gone)
+        cancels(s);
+    if (!s->gone)
+        interp__session_flush(s);
+    if (s->gone && l->closed)
+        for (struct interp_call *c = s->calls; c; c = c->next)
+            if (c->kind == INTERP_CALL_CLOSE)
+                interp__call_done(c, NULL);
+    s->in_drive = 0;
+}
+
+uint64_t interp__session_due(const struct interp_session *s)
+{
+    const struct interp_link *l = s->link;
+    if (!l)
+        return INTERP__NEVER;
+    uint64_t due = interp__link_due(l);
+    if (s->gone)
+        return due;
+    if (atomic_load(&((struct interp_session *)(uintptr_t)s)->shut) || (l->readable && l->opened) || l->fault)
+        return 0;
+    if (!s->welcomed)
+        due = interp__min(due, s->open_deadline);
+    for (const struct interp_call *c = s->calls; c; c = c->next) {
+        if (c->done)
+            continue;
+        if (interp__cancel_count(c->cancel) > c->cancel_seen)
+            return 0;
+        if (c->exec && c->exec->sent)
+            due = interp__min(due, c->exec->deadline);
+        if (c->deadline)
+            due = interp__min(due, c->deadline);
+    }
+    return due;
+}
+
+/* ---- LOOP contexts */
+
+int interp_ctx_fd(interp_ctx *x)
+{
+    return x && x->flags & INTERP_CTX_LOOP && !interp__forked(x) ? x->loop.epoll : -1;
+}
+
+static interp_status loop_enter(interp_ctx *x, interp_error **err)
+{
+    interp_status st = interp__ctx_check(x, err);
+    if (st)
+        return st;
+    if (!(x->flags & INTERP_CTX_LOOP))
+        return interp__fail(&x->mem, err, INTERP_E_BUSY, "drive-mode", "this context was made without INTERP_CTX_LOOP: use the blocking forms and interp_call_wait");
+    if (interp__enter(&x->guard))
+        return interp__fail(&x->mem, err, INTERP_E_BUSY, "thread", "another thread is driving this context");
+    return INTERP_OK;
+}
+
+interp_status interp_ctx_dispatch(interp_ctx *x, interp_error **err)
+{
+    interp_status st = loop_enter(x, err);
+    if (st)
+        return st;
+    interp__loop_poll(&x->loop, 0);
+    uint64_t now = interp__now(), due = INTERP__NEVER;
+    for (struct interp_session *s = x->sessions; s; s = s->next)
+        interp__session_drive(s, now);
+    interp__reap(x, now);
+    for (struct interp_session *s = x->sessions; s; s = s->next)
+        due = interp__min(due, interp__session_due(s));
+    for (struct interp_link *l = x->orphans; l; l = l->next)
+        due = interp__min(due, interp__min(interp__link_due(l), l->orphan_deadline));
+    now = interp__now();
+    if (due <= now) {
+        interp__loop_poke(&x->loop);
+        st = INTERP_AGAIN;
+    } else
+        interp__loop_arm(&x->loop, due);
+    interp__leave(&x->guard);
+    return st;
+}
+
+interp_status interp_ctx_next(interp_ctx *x, interp_call **call)
+{
+    if (!call)
+        return INTERP_E_INVAL;
+    interp_status st = loop_enter(x, NULL);
+    if (st)
+        return st;
+    struct interp_call *c = x->ready;
+    if (c) {
+        x->ready = c->ready_next;
+        if (!x->ready)
+            x->ready_end = &x->ready;
+        c->in_ready = 0;
+        *call = c;
+    }
+    interp__leave(&x->guard);
+    return c ? INTERP_OK : INTERP_AGAIN;
+}
+
+/* ---- threaded contexts: a helper for sessions that nobody waits on */
+
+interp_status interp_ctx_run(interp_ctx *x, interp_cancel *stop, interp_error **err)
+{
+    interp_status st = interp__ctx_check(x, err);
+    if (st)
+        return st;
+    if (x->flags & INTERP_CTX_LOOP || !stop)
+        return interp__fail(&x->mem, err, stop ? INTERP_E_BUSY : INTERP_E_INVAL, stop ? "drive-mode" : "argument",
+                            stop ? "interp_ctx_run is for a context made without INTERP_CTX_LOOP" : "interp_ctx_run needs a cancel object to end it");
+    struct interp__loop own;
+    if (interp__loop_init(&own, &x->mem, x->wake, 0))
+        return interp__fail(&x->mem, err, INTERP_E_IO, "descriptors", "no descriptor for the poll set: too many open files");
+    while (!interp_cancel_fired(stop)) {
+        uint64_t now = interp__now();
+        struct interp_session *after = NULL;
+        for (;;) {   /* one at a time, each under a reference, so that the lock is never held over I/O */
+            pthread_mutex_lock(&x->lock);
+            struct interp_session *s = x->sessions;
+            if (after) {
+                while (s && s != after)
+                    s = s->next;
+                s = s ? s->next : NULL;
+            }
+            if (s)
+                atomic_fetch_add(&s->refs, 1);
+            pthread_mutex_unlock(&x->lock);
+            if (after)
+                interp__session_unref(after);
+            if (!s)
+                break;
+            if (!interp__enter(&s->guard)) {
+                if (!s->calls && s->link) {
+                    interp__loop_poll(s->link->loop, 0);
+                    interp__session_drive(s, now);
+                }
+                interp__leave(&s->guard);
+            }
+            after = s;
+        }
+        interp__reap(x, now);
+        interp__loop_poll(&own, interp__after(interp__now(), UINT64_C(100000000)));
+    }
+    interp__loop_close(&own, 0);
+    return INTERP_OK;
+}

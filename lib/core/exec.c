@@ -1,0 +1,445 @@
+/* exec.c - one exec from request to result: who says what, and what is left of the kernel */
+#include "core.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* How long after its own deadline the host still waits for the agent's word before it kills the sandbox itself. */
+#define HOST_SLACK_NS UINT64_C(500000000)
+
+struct interp__exec *interp__exec_by_id(struct interp_session *s, const uint8_t id[WIRE_ID])
+{
+    for (struct interp_call *c = s->calls; c; c = c->next)
+        if (c->exec && c->exec->sent && !c->done && !memcmp(c->exec->id, id, WIRE_ID))
+            return c->exec;
+    return NULL;
+}
+struct interp__exec *interp__exec_by_channel(struct interp_session *s, uint16_t channel)
+{
+    for (struct interp_call *c = s->calls; c; c = c->next)
+        if (c->exec && c->exec->sent && !c->done && channel >= c->exec->base && channel <= c->exec->base + 2)
+            return c->exec;
+    return NULL;
+}
+
+/* ---- what goes to the kernel */
+
+static void env_json(struct interp__buf *b, const struct interp__env *env)
+{
+    interp__buf_str(b, "{");
+    for (size_t i = 0; i < env->text.len;) {
+        const char *item = (const char *)env->text.p + i;
+        size_t n = strlen(item), name = strcspn(item, "=");
+        interp__buf_str(b, i ? "," : "");
+        interp__json_text(b, item, name);
+        interp__buf_str(b, ":");
+        interp__json_text(b, item + name + 1, n - name - 1);
+        i += n + 1;
+    }
+    interp__buf_str(b, "}");
+}
+
+/* A='x' B='y' ... for the shells; a quote in a value becomes '\'' */
+static void env_prefix(struct interp__buf *b, const struct interp__env *env)
+{
+    for (size_t i = 0; i < env->text.len;) {
+        const char *item = (const char *)env->text.p + i;
+        size_t name = strcspn(item, "=");
+        interp__buf_add(b, item, name);
+        interp__buf_str(b, "='");
+        for (const char *p = item + name + 1; *p; p++) {
+            if (*p == '\'')
+                interp__buf_str(b, "'\\''");
+            else
+                interp__buf_add(b, p, 1);
+        }
+        interp__buf_str(b, "' ");
+        i += strlen(item) + 1;
+    }
+}
+
+static void build_code(struct interp__exec *e, const interp_request *r)
+{
+    if (e->kernel->language->kind == WIRE_KIND_SCRIPT) {
+        interp__buf_add(&e->code, r->code.p, r->code.len);
+        return;
+    }
+    struct interp__buf j;
+    interp__buf_init(&j, e->code.mem);
+    interp__buf_fmt(&j, "{\"n\":%" PRIu64 ",\"name\":\"<exec %" PRIu64 ">\",\"env\":", e->number, e->number);
+    env_json(&j, &r->env);
+    interp__buf_str(&j, ",\"options\":");
+    if (r->options.len)
+        interp__buf_add(&j, r->options.p, r->options.len);
+    else
+        interp__buf_str(&j, "{}");
+    interp__buf_str(&j, "}");
+    uint8_t h[KFRAME_HEADER];
+    struct kframe f = { .json_len = (uint32_t)j.len, .bin_len = (uint32_t)r->code.len, .token = e->token, .type = 'E' };
+    kframe_put(h, &f);
+    interp__buf_reserve(&e->code, sizeof h + j.len + r->code.len);
+    interp__buf_add(&e->code, h, sizeof h);
+    interp__buf_add(&e->code, j.p, j.len);
+    interp__buf_add(&e->code, r->code.p, r->code.len);
+    e->code.bad |= j.bad;
+    interp__buf_free(&j);
+}
+
+void interp__exec_free(struct interp_session *s, struct interp__exec *e)
+{
+    if (!e)
+        return;
+    interp__buf_free(&e->code);
+    interp__buf_free(&e->input);
+    interp__wipe(e->env.p, e->env.cap);
+    interp__buf_free(&e->env);
+    interp__stream_free(&e->out[0]);
+    interp__stream_free(&e->out[1]);
+    interp__kframes_free(&e->frames);
+    interp_result_free(e->result);
+    interp__free(&s->mem, e);
+}
+
+struct interp__exec *interp__exec_new(struct interp_session *s, const interp_request *r, struct interp__kernel *k, struct interp_call *c, interp_error **err)
+{
+    struct interp__exec *e = interp__alloc(&s->mem, sizeof *e);
+    if (!e) {
+        interp__nomem(err);
+        return NULL;
+    }
+    interp__buf_init(&e->code, &s->mem);
+    interp__buf_init(&e->input, &s->mem);
+    interp__buf_init(&e->env, &s->mem);
+    interp__stream_init(&e->out[0], &s->mem, s->v.head, s->v.tail);
+    interp__stream_init(&e->out[1], &s->mem, s->v.head, s->v.tail);
+    e->call = c;
+    e->kernel = k;
+    e->number = s->execs + 1;
+    e->result = interp__result_new(&s->mem);
+    interp__kframes_init(&e->frames, &s->mem, e->result);
+    if (interp__random(e->id, WIRE_ID) || interp__random(&e->token, sizeof e->token)) {
+        interp__fail(&s->mem, err, INTERP_E_IO, "random", "no random numbers from the system");
+        interp__exec_free(s, e);
+        return NULL;
+    }
+    e->timeout = interp__ms(r->v.timeout_set ? r->v.timeout : s->v.timeout);
+    e->grace = interp__ms(r->v.grace_set ? r->v.grace : s->v.grace);
+    e->streaming = r->v.stream != 0;
+    e->has_input = r->has_input && r->input.len > 0;
+    build_code(e, r);
+    interp__buf_add(&e->input, r->input.p, r->input.len);
+    if (k->language->kind == WIRE_KIND_SCRIPT)
+        env_prefix(&e->env, &r->env);
+    interp_result *v = e->result;
+    if (v) {
+        v->number = e->number;
+        v->session = interp__strndup(&s->mem, s->id, strlen(s->id));
+        v->language = interp__strndup(&s->mem, k->language->name, strlen(k->language->name));
+        v->kernel = interp__strndup(&s->mem, k->name, strlen(k->name));
+    }
+    if (!v || !v->session || !v->language || !v->kernel || e->code.bad || e->input.bad || e->env.bad) {
+        interp__nomem(err);
+        interp__exec_free(s, e);
+        return NULL;
+    }
+    e->started = interp__now();
+    s->execs++;
+    return e;
+}
+
+/* Sends it, with a kernel start before it when there is none alive. The agent runs it as soon as the kernel is ready. */
+void interp__exec_send(struct interp_session *s, struct interp__exec *e)
+{
+    struct interp__kernel *k = e->kernel;
+    uint64_t now = interp__now(), left = e->timeout;
+    if (left != INTERP__NEVER) {
+        uint64_t end = interp__after(e->started, left);
+        left = end > now ? end - now : 1;
+        e->deadline = interp__after(end, interp__after(e->grace, HOST_SLACK_NS));
+    } else
+        e->deadline = INTERP__NEVER;
+    if (k->state == INTERP__KERNEL_DEAD)
+        interp__kernel_start(s, k, left);
+    e->base = interp__channels(s);
+    e->tx_credit[0] = e->tx_credit[1] = WIRE_WINDOW;
+    e->rx_left[0] = e->rx_left[1] = e->rx_left[2] = WIRE_WINDOW;
+    struct wire_exec m = { .kernel = k->id, .base = e->base, .flags = e->has_input ? WIRE_EXEC_STDIN : 0, .number = (uint32_t)e->number, .token = e->token,
+                           .code_bytes = (uint32_t)e->code.len, .timeout_ns = left, .grace_ns = e->grace, .prefix = { e->env.p, (uint16_t)e->env.len } };
+    memcpy(m.id, e->id, WIRE_ID);
+    struct interp__buf b;
+    interp__buf_init(&b, &s->mem);
+    if (interp__buf_reserve(&b, 256 + e->env.len)) {
+        s->out.bad = 1;
+        return;
+    }
+    struct wire_out o = { b.p, b.p + b.cap, 0 };
+    wire_put_exec(&o, &m);
+    interp__peer_frame(s, WIRE_EXEC, 0, 0, b.p, (size_t)(o.p - b.p));
+    interp__buf_free(&b);
+    e->sent = 1;
+    s->execs_sent++;
+    if (e->cancelled)
+        interp__peer_interrupt(s, e, e->cancelled > 1);
+}
+
+void interp__exec_cancel(struct interp_session *s, struct interp__exec *e, int hard)
+{
+    if (e->cancelled > hard)
+        return;
+    e->cancelled = (uint8_t)(1 + hard);
+    uint64_t bound = interp__after(interp__now(), interp__after(hard ? 0 : e->grace, HOST_SLACK_NS));
+    if (!e->sent) {   /* it waits behind another: nothing has run */
+        interp__exec_end(s, e, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_PRESERVED, 0);
+        return;
+    }
+    e->deadline = interp__min(e->deadline, bound);
+    interp__peer_interrupt(s, e, hard);
+}
+
+/* ---- what comes back */
+
+void interp__exec_output(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n)
+{
+    struct interp_call *c = e->call;
+    uint64_t offset = e->offset[stream - 1];
+    e->offset[stream - 1] += n;
+    uint16_t channel = (uint16_t)(e->base + stream);
+    int told = 0;
+    if (n && e->streaming && !c->abandoned) {
+        struct interp_event *v = interp__event_new(s, INTERP_EV_OUTPUT, p, n);
+        if (v) {
+            v->exec = e->number;
+            v->stream = stream;
+            v->offset = offset;
+            v->channel = channel;
+            interp__call_event(c, v);
+            told = 1;   /* its credit goes back when it is pulled */
+        }
+    }
+    interp__stream_feed(&e->out[stream - 1], p, n);
+    if (!told)
+        interp__peer_credit(s, channel, (uint32_t)n);
+}
+
+/* The kernel takes what waits for it; the call gets its result. */
+static void finish(struct interp_session *s, struct interp__exec *e)
+{
+    interp_result *r = e->result;
+    struct interp__kernel *k = e->kernel;
+    struct interp_call *c = e->call;
+    e->result = NULL;
+    interp__stream_finish(&e->out[0], &r->out[0]);
+    interp__stream_finish(&e->out[1], &r->out[1]);
+    interp__late_remember(s, e);
+    interp__late_give(s, r);
+    if (k->current == e)
+        k->current = NULL;
+    if (k->queued == e)
+        k->queued = NULL;
+    c->result = r;
+    c->exec = NULL;
+    interp__call_done(c, NULL);
+    interp__exec_free(s, e);
+    if (k->queued && !k->current && !s->gone && !k->stopping) {
+        k->current = k->queued;
+        k->queued = NULL;
+        interp__exec_send(s, k->current);
+    }
+    if (c->abandoned)
+        interp__session_drop_call(s, c);
+}
+
+void interp__exec_end(struct interp_session *s, struct interp__exec *e, int32_t outcome, const char *cause, int32_t state, int32_t ran)
+{
+    interp_result *r = e->result;
+    r->outcome = outcome;
+    r->cause = cause;
+    r->state = state;
+    r->ran = ran;
+    r->claimed_by = "host";
+    if (outcome == INTERP_OUTCOME_CANCELLED || e->cancelled)
+        r->interrupted = e->cancelled ? "cancel" : r->interrupted;
+    if (outcome == INTERP_OUTCOME_TIMEOUT)
+        r->interrupted = "wall";
+    r->wall_ns = interp__now() - e->started;
+    finish(s, e);
+}
+
+static void host_error(interp_result *r, const char *type, const char *message, const char *traceback)
+{
+    struct interp__buf b;
+    size_t nm = strlen(message), nt = strlen(traceback);
+    interp__buf_init(&b, &r->mem);
+    interp__buf_fmt(&b, "{\"type\":\"%s\",\"message\":", type);
+    interp__json_text(&b, message, nm);
+    interp__buf_str(&b, ",\"line\":null,\"column\":null,\"frames\":[],\"traceback\":");
+    interp__json_text(&b, traceback, nt);
+    interp__buf_str(&b, ",\"hint\":null}");
+    interp__buf_add(&b, "", 1);
+    if (b.bad) {
+        interp__buf_free(&b);
+        return;
+    }
+    interp__free(&r->mem, r->error_json);
+    r->error_json = (char *)b.p;
+    r->error_type = interp__strndup(&r->mem, type, r->type_len = strlen(type));
+    r->error_message = interp__strndup(&r->mem, message, r->message_len = nm);
+    r->error_traceback = interp__strndup(&r->mem, traceback, r->traceback_len = nt);
+}
+
+/* The kernel did not start: the agent said why in KERNEL_READY. */
+static void not_run(struct interp_session *s, struct interp__exec *e)
+{
+    struct interp__kernel *k = e->kernel;
+    const struct interp__language *l = k->language;
+    interp_result *r = e->result;
+    const char *said = k->ready_text ? k->ready_text : "", *path = "PATH=/usr/bin:/bin";
+    char text[768];
+    for (size_t at = 0; at < s->env.text.len; at += strlen((char *)s->env.text.p + at) + 1)
+        if (!strncmp((char *)s->env.text.p + at, "PATH=", 5))
+            path = (char *)s->env.text.p + at;
+    for (int i = 0; path[5] == '/' && interp__base_env[i] && !s->env.count; i++)
+        if (!strncmp(interp__base_env[i], "PATH=", 5))
+            path = interp__base_env[i];
+    r->state = INTERP_STATE_RESET;
+    r->ran = 0;
+    r->outcome = INTERP_OUTCOME_ERROR;
+    r->cause = "interpreter";
+    switch (k->ready_status) {
+    case WIRE_READY_MISSING: {
+        size_t n = (size_t)snprintf(text, sizeof text, "no interpreter for %s: looked for", l->name);
+        for (int i = 0; l->candidates[i]; i++)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s %s", i ? "," : "", l->candidates[i]);
+        snprintf(text + n, sizeof text - n, " in %.400s inside the sandbox; install %s or newer", path + 5, l->minimum);
+        host_error(r, "InterpreterNotFound", text, "");
+        break;
+    }
+    case WIRE_READY_LIMIT:
+        r->outcome = INTERP_OUTCOME_LIMIT;
+        r->cause = "pids";
+        snprintf(text, sizeof text, "the sandbox's limit on processes kept the %s kernel from starting; end background processes or raise pids", l->name);
+        host_error(r, "LimitReached", text, "");
+        break;
+    case WIRE_READY_TIMEOUT:
+        r->outcome = INTERP_OUTCOME_TIMEOUT;
+        r->cause = r->interrupted = "wall";
+        break;
+    case WIRE_READY_PROTOCOL:
+        r->outcome = INTERP_OUTCOME_CRASHED;
+        r->cause = "protocol";
+        break;
+    case WIRE_READY_FAILED:
+        if (k->ready_exit == 97)
+            snprintf(text, sizeof text, "the %s interpreter found is too old: %s or newer is needed", l->name, l->minimum);
+        else if (k->ready_signal > 0) {
+            const char *sig = interp__signal_name(k->ready_signal);
+            snprintf(text, sizeof text, "the %s interpreter ended by %s before it was ready", l->name, sig ? sig : "a signal");
+            r->signal = k->ready_signal;
+        } else
+            snprintf(text, sizeof text, "the %s interpreter ended with code %d before it was ready", l->name, (int)k->ready_exit);
+        host_error(r, "InterpreterFailed", text, said);
+        break;
+    default:   /* the kernel had died before; the next exec starts one */
+        r->outcome = INTERP_OUTCOME_CRASHED;
+        r->cause = "";
+    }
+}
+
+static void guest_word(struct interp__exec *e, uint8_t word, uint8_t interrupted)
+{
+    interp_result *r = e->result;
+    r->claimed_by = "guest";
+    r->state = INTERP_STATE_PRESERVED;
+    switch (word) {
+    case WIRE_WORD_OK: case WIRE_WORD_EXIT:
+        if (r->exit_code == INTERP_NONE)
+            r->exit_code = 0;
+        r->outcome = r->exit_code == 0 ? INTERP_OUTCOME_OK : INTERP_OUTCOME_ERROR;
+        break;
+    case WIRE_WORD_INTERRUPTED:
+        r->outcome = interrupted == WIRE_CAUSE_CANCEL ? INTERP_OUTCOME_CANCELLED : INTERP_OUTCOME_TIMEOUT;
+        break;
+    default:
+        if (r->exit_code == INTERP_NONE || r->exit_code == 0)
+            r->exit_code = 1;
+        r->outcome = INTERP_OUTCOME_ERROR;
+    }
+}
+
+void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const struct wire_exit *m)
+{
+    static const char *const causes[] = { "", "wall", "cpu", "idle_output", "cancel" };
+    interp_result *r = e->result;
+    struct interp__kernel *k = e->kernel;
+    uint8_t interrupted = m->interrupted <= WIRE_CAUSE_CANCEL ? m->interrupted : WIRE_CAUSE_NONE;
+    int script = k->language->kind == WIRE_KIND_SCRIPT;
+    int32_t lost_state = script && k->had_exec ? INTERP_STATE_RESTORED : INTERP_STATE_RESET;
+    r->interrupted = causes[interrupted];
+    r->ran = m->flags & WIRE_EXIT_RAN ? 1 : 0;
+    r->wall_ns = interp__now() - e->started;
+    r->cpu_ns = m->cpu_ns;
+    r->memory_peak = m->memory_peak;
+    r->oom_kills = m->oom_kills;
+    r->limits_hit = m->limits_hit;
+    r->claimed_by = "host";
+    if (m->how != WIRE_HOW_FINAL)
+        r->exit_code = INTERP_NONE;
+    switch (m->how) {
+    case WIRE_HOW_FINAL:
+        guest_word(e, m->status, interrupted);
+        break;
+    case WIRE_HOW_DIED:
+        r->state = lost_state;
+        r->outcome = INTERP_OUTCOME_CRASHED;
+        if (m->signal > 0)
+            r->signal = m->signal;
+        else
+            r->exit_code = m->exit_code;
+        if (m->oom_kills && m->signal == 9)
+            r->outcome = INTERP_OUTCOME_OOM, r->cause = "memory";
+        else if (m->signal == 25)
+            r->outcome = INTERP_OUTCOME_LIMIT, r->cause = "file_size";
+        else if (interrupted)   /* our signal ended it: an interpreter that does not catch SIGINT */
+            r->outcome = interrupted == WIRE_CAUSE_CANCEL ? INTERP_OUTCOME_CANCELLED : INTERP_OUTCOME_TIMEOUT;
+        else if (script && m->signal <= 0)   /* exec cmd, set -e: the shell's own end is the exec's */
+            r->outcome = m->exit_code == 0 ? INTERP_OUTCOME_OK : INTERP_OUTCOME_ERROR;
+        break;
+    case WIRE_HOW_KILLED:
+        r->state = lost_state;
+        if (m->flags & WIRE_EXIT_WATCH)
+            r->outcome = INTERP_OUTCOME_OOM, r->cause = "memory";
+        else
+            r->outcome = interrupted == WIRE_CAUSE_CANCEL ? INTERP_OUTCOME_CANCELLED : INTERP_OUTCOME_TIMEOUT;
+        break;
+    case WIRE_HOW_NOT_RUN:
+        not_run(s, e);
+        break;
+    case WIRE_HOW_STOPPED:
+        r->outcome = INTERP_OUTCOME_CANCELLED;
+        r->state = INTERP_STATE_RESET;
+        break;
+    default:
+        r->outcome = INTERP_OUTCOME_CRASHED;
+        r->cause = "protocol";
+        r->state = lost_state;
+    }
+    if (r->outcome == INTERP_OUTCOME_TIMEOUT && !*r->cause)
+        r->cause = interrupted && interrupted != WIRE_CAUSE_CANCEL ? causes[interrupted] : "wall";
+    if (m->kernel_state != WIRE_KERNEL_ALIVE) {
+        k->state = INTERP__KERNEL_DEAD;
+        if (!script)
+            k->had_exec = 0;
+    }
+    if (m->how == WIRE_HOW_FINAL)
+        k->had_exec = 1;
+    if (m->kernel_state == WIRE_KERNEL_UNPROVEN) {
+        /* its processes may live on: nothing less than the end of the sandbox is an end of this exec */
+        r->state = INTERP_STATE_GONE;
+        finish(s, e);
+        interp_error *why = NULL;
+        interp__fail(&s->mem, &why, INTERP_E_CLOSED, "kill-unproven", "a kernel's processes could not be verified gone; the sandbox has been ended");
+        interp__session_gone(s, why);
+        return;
+    }
+    finish(s, e);
+}

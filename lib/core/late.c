@@ -1,0 +1,92 @@
+/* late.c - what background work of earlier execs writes: to the events of a streaming exec in flight, else held, bounded, for the next result */
+#include "core.h"
+#include <string.h>
+
+enum { HELD_MAX = 65536, ITEMS_MAX = 64 };
+
+void interp__late_remember(struct interp_session *s, const struct interp__exec *e)
+{
+    struct interp__past *p = &s->past[s->npast++ % (sizeof s->past / sizeof *s->past)];
+    memcpy(p->id, e->id, WIRE_ID);
+    p->number = e->number;
+    p->offset[0] = e->offset[0];
+    p->offset[1] = e->offset[1];
+}
+
+static struct interp__past *find(struct interp_session *s, const uint8_t id[WIRE_ID])
+{
+    for (size_t i = 0; i < sizeof s->past / sizeof *s->past; i++)
+        if (s->past[i].number && !memcmp(s->past[i].id, id, WIRE_ID))
+            return &s->past[i];
+    return NULL;
+}
+
+void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int stream, uint32_t dropped, const uint8_t *p, size_t n)
+{
+    struct interp__past *past = find(s, id);
+    uint64_t number = past ? past->number : 0, offset = 0;
+    /* the agent's window comes back at once: what is kept here has a bound of its own */
+    interp__peer_credit(s, WIRE_CHANNEL_LATE, (uint32_t)n);
+    if (past) {
+        offset = past->offset[stream - 1] + dropped;
+        past->offset[stream - 1] += dropped + n;
+    }
+    s->late_dropped += dropped;
+    if (!n)
+        return;
+    for (struct interp_call *c = s->calls; c; c = c->next)
+        if (c->exec && c->exec->streaming && !c->done && !c->abandoned) {
+            struct interp_event *e = interp__event_new(s, INTERP_EV_LATE_OUTPUT, p, n);
+            if (!e)
+                break;
+            e->exec = number;
+            e->stream = stream;
+            e->offset = offset;
+            interp__call_event(c, e);
+            return;
+        }
+    size_t room = HELD_MAX - s->late_bytes, keep = n < room ? n : room;
+    struct interp__late *l = s->nlate ? &s->late[s->nlate - 1] : NULL;
+    if (!l || l->exec != number || l->stream != stream || l->offset + l->data.len != offset) {
+        l = NULL;
+        struct interp__late *more = keep && s->nlate < ITEMS_MAX ? interp__resize(&s->mem, s->late, (s->nlate + 1) * sizeof *more) : NULL;
+        if (more) {
+            s->late = more;
+            l = &more[s->nlate++];
+            memset(l, 0, sizeof *l);
+            l->exec = number;
+            l->stream = stream;
+            l->offset = offset;
+            interp__buf_init(&l->data, &s->mem);
+        }
+    }
+    if (!l) {
+        s->late_dropped += n;
+        return;
+    }
+    interp__buf_add(&l->data, p, keep);
+    s->late_bytes += keep;
+    s->late_dropped += n - keep;
+}
+
+void interp__late_give(struct interp_session *s, interp_result *r)
+{
+    r->late = s->late;
+    r->nlate = s->nlate;
+    r->late_dropped = s->late_dropped;
+    for (uint32_t i = 0; i < r->nlate; i++)
+        r->late[i].data.mem = &r->mem;
+    s->late = NULL;
+    s->nlate = 0;
+    s->late_bytes = 0;
+    s->late_dropped = 0;
+}
+
+void interp__late_free(struct interp_session *s)
+{
+    for (uint32_t i = 0; i < s->nlate; i++)
+        interp__buf_free(&s->late[i].data);
+    interp__free(&s->mem, s->late);
+    s->late = NULL;
+    s->nlate = 0;
+}

@@ -1,0 +1,322 @@
+/* peer.c - the session's end of the wire: frames out as credit allows, frames in with every rule checked. A violation ends the session. */
+#include "core.h"
+#include <string.h>
+
+enum { OUT_SOFT = 256 << 10, IN_CAP = 256 << 10, READ_ROUND = 256 << 10 };
+
+void interp__peer_frame(struct interp_session *s, uint8_t type, uint8_t flags, uint16_t channel, const void *p, size_t n)
+{
+    uint8_t h[WIRE_HEADER];
+    if (interp__buf_reserve(&s->out, WIRE_HEADER + n))
+        return;
+    wire_header(&s->peer, h, type, flags, channel, (uint32_t)n);
+    interp__buf_add(&s->out, h, sizeof h);
+    interp__buf_add(&s->out, p, n);
+}
+
+void interp__peer_hello(struct interp_session *s)
+{
+    uint8_t b[256];
+    struct wire_out o = { b, b + sizeof b, 0 };
+    struct wire_hello m = { .version_min = WIRE_VERSION, .version_max = WIRE_VERSION, .lease_ns = interp__ms(s->v.session_idle),
+                            .watch_bytes = interp__link_reached_is(s->link, "memory", "cgroup") ? 0 : s->v.memory, .umask = 022, .pids = (uint32_t)s->v.pids };
+    memcpy(m.session, s->id_bytes, WIRE_ID);
+    wire_put_hello(&o, &m);
+    interp__peer_frame(s, WIRE_HELLO, 0, 0, b, (size_t)(o.p - b));
+    s->hello_sent = 1;
+}
+
+void interp__peer_credit(struct interp_session *s, uint16_t channel, uint32_t bytes)
+{
+    uint32_t *owed = &s->late_owed, *left = NULL, due;
+    if (channel != WIRE_CHANNEL_LATE) {
+        struct interp__exec *e = interp__exec_by_channel(s, channel);
+        if (!e)
+            return;   /* it has ended, and its window with it */
+        owed = &e->rx_owed[channel - e->base];
+        left = &e->rx_left[channel - e->base];
+    }
+    *owed += bytes;
+    if (*owed < WIRE_WINDOW / 4)
+        return;
+    due = *owed;
+    *owed = 0;
+    if (left)
+        *left += due;
+    uint8_t b[4];
+    struct wire_out o = { b, b + sizeof b, 0 };
+    wire_put_u32(&o, due);
+    interp__peer_frame(s, WIRE_CREDIT, 0, channel, b, sizeof b);
+}
+
+void interp__peer_interrupt(struct interp_session *s, struct interp__exec *e, int hard)
+{
+    uint8_t b[WIRE_ID + 2];
+    memcpy(b, e->id, WIRE_ID);
+    b[WIRE_ID] = WIRE_CAUSE_CANCEL;
+    b[WIRE_ID + 1] = (uint8_t)hard;
+    interp__peer_frame(s, WIRE_INTERRUPT, 0, 0, b, sizeof b);
+}
+
+/* ---- out: code, stdin, blobs */
+
+/* Sends what credit and the buffer allow; the last piece says END. Returns the new position. */
+static size_t pump(struct interp_session *s, uint16_t channel, const uint8_t *p, size_t len, size_t at, uint32_t *credit)
+{
+    while (at < len && *credit && s->out.len < OUT_SOFT) {
+        size_t n = len - at;
+        if (n > WIRE_PAYLOAD_MAX)
+            n = WIRE_PAYLOAD_MAX;
+        if (n > *credit)
+            n = *credit;
+        interp__peer_frame(s, WIRE_DATA, at + n == len ? WIRE_FLAG_END : 0, channel, p + at, n);
+        at += n;
+        *credit -= (uint32_t)n;
+    }
+    return at;
+}
+
+void interp__peer_pump(struct interp_session *s)
+{
+    for (struct interp__kernel *k = s->kernels; k; k = k->next)
+        if (k->state == INTERP__KERNEL_STARTING && k->blob_sent < k->blob_len)
+            k->blob_sent = pump(s, k->channel, k->blob, k->blob_len, k->blob_sent, &k->blob_credit);
+    for (struct interp_call *c = s->calls; c; c = c->next) {
+        struct interp__exec *e = c->exec;
+        if (!e || !e->sent || c->done)
+            continue;
+        e->code_sent = pump(s, e->base, e->code.p, e->code.len, e->code_sent, &e->tx_credit[0]);
+        if (!e->has_input || e->input_ended)
+            continue;
+        if (!e->input.len) {
+            interp__peer_frame(s, WIRE_DATA, WIRE_FLAG_END, (uint16_t)(e->base + 1), NULL, 0);
+            e->input_ended = 1;
+            continue;
+        }
+        e->input_sent = pump(s, (uint16_t)(e->base + 1), e->input.p, e->input.len, e->input_sent, &e->tx_credit[1]);
+        e->input_ended = e->input_sent == e->input.len;
+    }
+}
+
+/* ---- in */
+
+static int data(struct interp_session *s, const struct wire_frame *f)
+{
+    struct interp__exec *e = interp__exec_by_channel(s, f->channel);
+    if (e) {
+        int i = f->channel - e->base;
+        if (f->size > e->rx_left[i])
+            return -1;
+        e->rx_left[i] -= f->size;
+        if (i) {
+            interp__exec_output(s, e, i, f->payload, f->size);
+            return 0;
+        }
+        if (interp__kframes_feed(&e->frames, f->payload, f->size))
+            return -1;
+        interp__peer_credit(s, f->channel, f->size);
+        return 0;
+    }
+    for (struct interp__kernel *k = s->kernels; k; k = k->next)
+        if (k->state == INTERP__KERNEL_STARTING && k->channel == f->channel) {
+            if (f->size > k->rx_left)
+                return -1;
+            k->rx_left -= f->size;
+            if (interp__kframes_feed(&k->frames, f->payload, f->size))
+                return -1;
+            /* the window comes back at once; what a start may send is bounded by kframes */
+            uint8_t b[4];
+            struct wire_out o = { b, b + sizeof b, 0 };
+            wire_put_u32(&o, f->size);
+            k->rx_left += f->size;
+            interp__peer_frame(s, WIRE_CREDIT, 0, f->channel, b, sizeof b);
+            return 0;
+        }
+    return -1;
+}
+
+static int credit(struct interp_session *s, const struct wire_frame *f)
+{
+    struct wire_in i;
+    wire_in_init(&i, f->payload, f->size);
+    uint32_t n = wire_u32(&i), *left = NULL;
+    struct interp__exec *e = interp__exec_by_channel(s, f->channel);
+    if (e && f->channel - e->base < 2)
+        left = &e->tx_credit[f->channel - e->base];
+    for (struct interp__kernel *k = s->kernels; k && !left; k = k->next)
+        if (k->state == INTERP__KERNEL_STARTING && k->channel == f->channel)
+            left = &k->blob_credit;
+    if (i.bad || (left && n > WIRE_WINDOW - *left))
+        return -1;
+    if (left)
+        *left += n;
+    return 0;   /* for a channel that has just ended: late, not wrong */
+}
+
+static int request(struct interp_session *s, const struct wire_frame *f)
+{
+    struct wire_in i;
+    wire_in_init(&i, f->payload, f->size);
+    uint64_t id = wire_u64(&i);
+    (void)wire_string(&i);
+    if (i.bad)
+        return -1;
+    uint8_t b[16];
+    struct wire_out o = { b, b + sizeof b, 0 };
+    wire_put_u64(&o, id);
+    wire_put_u8(&o, WIRE_REPLY_UNSUPPORTED);   /* no method is served by this version */
+    interp__peer_frame(s, WIRE_REPLY, 0, 0, b, (size_t)(o.p - b));
+    return 0;
+}
+
+static int late(struct interp_session *s, const struct wire_frame *f)
+{
+    struct wire_in i;
+    uint8_t id[WIRE_ID];
+    wire_in_init(&i, f->payload, f->size);
+    wire_bytes(&i, id, WIRE_ID);
+    uint8_t stream = wire_u8(&i);
+    uint32_t dropped = wire_u32(&i);
+    if (i.bad || stream < 1 || stream > 2)
+        return -1;
+    interp__late_take(s, id, stream, dropped, i.p, (size_t)(i.end - i.p));
+    return 0;
+}
+
+static int fatal(struct interp_session *s, const struct wire_frame *f)
+{
+    struct wire_in i;
+    wire_in_init(&i, f->payload, f->size);
+    struct wire_str reason = wire_string(&i), text = wire_string(&i);
+    char r[64];
+    if (i.bad)
+        return -1;
+    size_t n = 0;
+    for (; n < reason.len && n < sizeof r - 1 && ((reason.p[n] >= 'a' && reason.p[n] <= 'z') || reason.p[n] == '-'); n++)
+        r[n] = (char)reason.p[n];
+    r[n] = 0;
+    char words[512];
+    size_t w = 0;
+    for (; w < text.len && w < sizeof words - 1; w++)
+        words[w] = text.p[w] >= 0x20 && text.p[w] < 0x7F ? (char)text.p[w] : '?';
+    words[w] = 0;
+    interp_error *why = NULL;
+    interp__fail(&s->mem, &why, INTERP_E_BACKEND, r, "the agent in the sandbox gave up: %s", words);
+    interp__session_gone(s, why);
+    return 1;
+}
+
+/* 0, 1: the session has ended, -1: violation */
+static int frame(struct interp_session *s, const struct wire_frame *f)
+{
+    if (!s->welcomed && f->type != WIRE_WELCOME && f->type != WIRE_FATAL)
+        return -1;
+    switch (f->type) {
+    case WIRE_WELCOME: {
+        if (s->welcomed || wire_get_welcome(f, &s->welcome) || s->welcome.version != WIRE_VERSION)
+            return -1;
+        s->welcomed = 1;
+        atomic_store(&s->status, INTERP_SESSION_OPEN);
+        interp__session_info(s);
+        for (struct interp_call *c = s->calls; c; c = c->next)
+            if (c->kind == INTERP_CALL_OPEN)
+                interp__call_done(c, NULL);
+        return 0;
+    }
+    case WIRE_DATA:
+        return data(s, f);
+    case WIRE_CREDIT:
+        return credit(s, f);
+    case WIRE_KERNEL_READY: {
+        struct wire_ready_msg m;
+        if (wire_get_ready(f, &m))
+            return -1;
+        interp__kernel_ready(s, &m);
+        return 0;
+    }
+    case WIRE_KERNEL_GONE: {
+        struct wire_in i;
+        wire_in_init(&i, f->payload, f->size);
+        uint16_t id = wire_u16(&i);
+        uint8_t proven = wire_u8(&i);
+        if (i.bad)
+            return -1;
+        interp__kernel_gone(s, id, proven);
+        return 0;
+    }
+    case WIRE_EXIT: {
+        struct wire_exit m;
+        if (wire_get_exit(f, &m))
+            return -1;
+        struct interp__exec *e = interp__exec_by_id(s, m.id);
+        if (!e)
+            return -1;   /* an id that nobody asked for: only we make them */
+        interp__exec_exit(s, e, &m);
+        return 0;
+    }
+    case WIRE_LATE:
+        return late(s, f);
+    case WIRE_REQUEST:
+        return request(s, f);
+    case WIRE_FATAL:
+        return fatal(s, f);
+    default:
+        return -1;
+    }
+}
+
+static int violation(struct interp_session *s)
+{
+    interp_error *why = NULL;
+    interp__fail(&s->mem, &why, INTERP_E_PROTOCOL, "protocol", "the sandbox broke the protocol and has been killed");
+    interp__session_gone(s, why);
+    return -1;
+}
+
+int interp__peer_read(struct interp_session *s)
+{
+    struct interp_link *l = s->link;
+    size_t round = 0;
+    if (s->in.cap < IN_CAP && interp__buf_reserve(&s->in, IN_CAP))
+        return violation(s);
+    while (round < READ_ROUND) {
+        size_t n = 0;
+        interp_status st = l->backend->ops.read(l->inst, s->in.p + s->in.len, s->in.cap - s->in.len, &n);
+        if (st == INTERP_AGAIN) {
+            l->readable = 0;
+            return 0;
+        }
+        if (st != INTERP_OK || n == 0 || n > s->in.cap - s->in.len) {
+            l->eof = 1;
+            interp_error *why = NULL;
+            uint64_t idle = interp__now() - s->last_frame;
+            if (s->welcomed && idle >= interp__ms(s->v.session_idle))
+                interp__fail(&s->mem, &why, INTERP_E_CLOSED, "expired", "the session had no call for longer than session_idle_ms and has ended; open a new one");
+            else
+                interp__fail(&s->mem, &why, s->welcomed ? INTERP_E_CLOSED : INTERP_E_BACKEND, "stream-end", "the sandbox ended by itself; open a new session");
+            interp__session_gone(s, why);
+            return -1;
+        }
+        s->in.len += n;
+        round += n;
+        size_t at = 0;
+        for (;;) {
+            struct wire_frame f;
+            long k = wire_next(&s->peer, s->in.p + at, s->in.len - at, 1, &f);
+            if (k < 0)
+                return violation(s);
+            if (k == 0)
+                break;
+            at += (size_t)k;
+            int rc = frame(s, &f);
+            if (rc < 0)
+                return violation(s);
+            if (rc > 0 || s->gone)
+                return -1;
+        }
+        interp__buf_drop(&s->in, at);
+        if (s->out.bad)
+            return violation(s);
+    }
+    return 1;
+}

@@ -1,0 +1,618 @@
+/* session.c - sessions: open, exec, restart, close, and the blocking forms, which are start + wait + finish and nothing else */
+#include "core.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RESTART_NS UINT64_C(10000000000)
+
+struct interp__guard *interp__guard_of(struct interp_session *s)
+{
+    return s->ctx->flags & INTERP_CTX_LOOP ? &s->ctx->guard : &s->guard;
+}
+
+static interp_status enter(struct interp_session *s, interp_error **err)
+{
+    if (!s)
+        return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the session is NULL");
+    interp_status st = interp__ctx_check(s->ctx, err);
+    if (!st && interp__enter(interp__guard_of(s)))
+        st = interp__fail(&s->mem, err, INTERP_E_BUSY, "thread", "another thread is using this session");
+    return st;
+}
+static void leave(struct interp_session *s)
+{
+    interp__leave(interp__guard_of(s));
+}
+
+/* ---- life */
+
+void interp__session_unref(struct interp_session *s)
+{
+    if (atomic_fetch_sub(&s->refs, 1) != 1)
+        return;
+    interp_ctx *x = s->ctx;
+    while (s->kernels) {
+        struct interp__kernel *k = s->kernels;
+        s->kernels = k->next;
+        interp__kernel_free(s, k);
+    }
+    interp__late_free(s);
+    interp__config_clear(&s->v, &s->mem);
+    interp__wipe(s->env.text.p, s->env.text.cap);
+    interp__buf_free(&s->env.text);
+    interp__buf_free(&s->in);
+    interp__buf_free(&s->out);
+    interp__buf_free(&s->info);
+    interp_error_free(s->gone);
+    struct interp__mem m = s->mem;
+    interp__free(&m, s);
+    interp__ctx_unref(x);
+}
+
+struct interp_session *interp__session_unshut(interp_ctx *x)
+{
+    pthread_mutex_lock(&x->lock);
+    struct interp_session *s = x->sessions;
+    while (s && atomic_load(&s->shut))
+        s = s->next;
+    if (s)
+        atomic_fetch_add(&s->refs, 1);
+    pthread_mutex_unlock(&x->lock);
+    return s;
+}
+
+static void leave_list(struct interp_session *s)
+{
+    interp_ctx *x = s->ctx;
+    pthread_mutex_lock(&x->lock);
+    for (struct interp_session **p = &x->sessions; *p; p = &(*p)->next)
+        if (*p == s) {
+            *p = s->next;
+            break;
+        }
+    pthread_mutex_unlock(&x->lock);
+}
+
+void interp__session_drop_call(struct interp_session *s, struct interp_call *c)
+{
+    for (struct interp_call **p = &s->calls; *p; p = &(*p)->next)
+        if (*p == c) {
+            *p = c->next;
+            c->session = NULL;
+            interp__call_unref(c);
+            return;
+        }
+}
+
+void interp__session_gone(struct interp_session *s, interp_error *why)
+{
+    if (s->gone) {
+        interp_error_free(why);
+        return;
+    }
+    int shut = atomic_load(&s->shut);
+    s->gone = why ? why : interp__error_copy(&s->mem, NULL);
+    atomic_store(&s->status, shut ? INTERP_SESSION_SHUTDOWN : INTERP_SESSION_GONE);
+again:
+    for (struct interp_call *c = s->calls; c; c = c->next) {
+        if (c->done)
+            continue;
+        struct interp__exec *e = c->exec;
+        if (e) {
+            if (shut || (e->cancelled && (e->timed_out || !e->sent)))
+                interp__exec_end(s, e, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_GONE, e->sent ? INTERP_NONE : 0);
+            else if (e->timed_out)
+                interp__exec_end(s, e, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_GONE, INTERP_NONE);
+            else
+                interp__exec_end(s, e, INTERP_OUTCOME_LOST, interp_error_code(s->gone) == INTERP_E_PROTOCOL ? "protocol" : "stream", INTERP_STATE_GONE, e->sent ? INTERP_NONE : 0);
+            goto again;   /* the list may have changed */
+        }
+        if (c->kind != INTERP_CALL_CLOSE)
+            interp__call_done(c, interp__error_copy(&s->mem, s->gone));
+    }
+    for (struct interp__kernel *k = s->kernels; k; k = k->next)
+        k->state = INTERP__KERNEL_DEAD;
+    s->out.len = 0;
+    if (s->link)
+        interp__link_close(s->link);
+}
+
+void interp__session_info(struct interp_session *s)
+{
+    struct interp__buf *b = &s->info;
+    interp__buf_free(b);
+    interp__buf_fmt(b, "{\"session\":\"%s\",\"backend\":", s->id);
+    interp__json_text(b, s->link->backend->name, strlen(s->link->backend->name));
+    interp__buf_fmt(b, ",\"arch\":\"%s\",\"isolation\":", s->welcome.arch == WIRE_ARCH_AARCH64 ? "aarch64" : "x86_64");
+    static const char *const levels[] = { "full", "namespaces", "landlock", "process" };
+    const char *level = NULL;
+    for (int i = 0; i < 4 && !level; i++)
+        if (interp__link_reached_is(s->link, "isolation", levels[i]))
+            level = levels[i];
+    if (level)
+        interp__buf_fmt(b, "\"%s\"", level);
+    else
+        interp__buf_str(b, "null");
+    interp__buf_fmt(b, ",\"reached\":%s}", s->link->reached ? s->link->reached : "{}");
+    interp__buf_text(b);
+}
+
+/* ---- open */
+
+static uint32_t level_of(const char *name)
+{
+    return !strcmp(name, "full") ? INTERP_ISOLATION_FULL : !strcmp(name, "namespaces") ? INTERP_ISOLATION_NAMESPACES : !strcmp(name, "landlock") ? INTERP_ISOLATION_LANDLOCK : INTERP_ISOLATION_PROCESS;
+}
+
+static interp_status settle_values(struct interp_session *s, interp_error **err)
+{
+    struct interp__config_values *v = &s->v;
+    if (!v->workspace_set && v->workspace > v->memory / 2)
+        v->workspace = v->memory / 2;
+    if (v->workspace_set && v->memory_set && v->workspace > v->memory)
+        return interp__fail(&s->mem, err, INTERP_E_INVAL, "option-range", "workspace_bytes (%" PRIu64 ") is larger than memory_bytes (%" PRIu64 "): files of the workspace are memory", v->workspace, v->memory);
+    if (v->workspace_set && !v->memory_set && v->workspace > v->memory)
+        v->memory = v->workspace * 2;
+    if (!v->file_set || v->file > v->workspace)
+        v->file = v->workspace;
+    return INTERP_OK;
+}
+
+static struct interp__backend *backend_find(interp_ctx *x, const char *name)
+{
+    struct interp__backend *b = x->backends;
+    while (b && strcmp(b->name, name))
+        b = b->next;
+    return b;
+}
+
+static interp_status session_new(interp_ctx *x, const interp_config *c, struct interp_session **out, interp_error **err)
+{
+    struct interp_session *s = interp__alloc(&x->mem, sizeof *s);
+    if (!s)
+        return interp__nomem(err);
+    s->ctx = interp__ctx_ref(x);
+    s->mem = x->mem;
+    atomic_init(&s->refs, 1);
+    atomic_init(&s->status, INTERP_SESSION_OPENING);
+    interp__buf_init(&s->in, &s->mem);
+    interp__buf_init(&s->out, &s->mem);
+    interp__buf_init(&s->info, &s->mem);
+    interp__buf_init(&s->env.text, &s->mem);
+    interp_status st = c ? interp__config_copy(&s->v, &c->v, &s->mem) : interp__config_defaults(&s->v, &s->mem);
+    if (!st && c) {
+        interp__buf_add(&s->env.text, c->env.text.p, c->env.text.len);
+        s->env.count = c->env.count;
+        st = s->env.text.bad ? INTERP_E_NOMEM : INTERP_OK;
+    }
+    if (st)
+        interp__nomem(err);
+    else if (interp__random(s->id_bytes, WIRE_ID))
+        st = interp__fail(&s->mem, err, INTERP_E_IO, "random", "no random numbers from the system");
+    else
+        st = settle_values(s, err);
+    for (unsigned i = 0; i < WIRE_ID; i++)
+        snprintf(s->id + 2 * i, 3, "%02x", s->id_bytes[i]);
+    if (st)
+        interp__session_unref(s);
+    else
+        *out = s;
+    return st;
+}
+
+static interp_status extras_copy(struct interp_session *s, const interp_config *c, struct interp_link *l, interp_error **err)
+{
+    for (const struct interp__extra *e = c ? c->extras : NULL; e; e = e->next) {
+        if (!strncmp(e->key, "local.", 6))
+            return interp__fail(&s->mem, err, INTERP_E_INVAL, "option-unknown", "the local backend has no option \"%s\"", e->key);
+        struct interp__extra *n = interp__alloc(&s->mem, sizeof *n);
+        if (!n || !(n->key = interp__strndup(&s->mem, e->key, strlen(e->key))) || !(n->json = interp__strndup(&s->mem, e->json, strlen(e->json)))) {
+            if (n)
+                interp__free(&s->mem, n->key);
+            interp__free(&s->mem, n);
+            return interp__nomem(err);
+        }
+        n->next = l->extras;
+        l->extras = n;
+    }
+    return INTERP_OK;
+}
+
+interp_status interp_session_open_start(interp_ctx *x, const interp_config *c, interp_session **out, interp_call **call, interp_error **err)
+{
+    interp_status st = interp__ctx_check(x, err);
+    if (st)
+        return st;
+    if (!out || !call)
+        return interp__fail(&x->mem, err, INTERP_E_INVAL, "argument", "interp_session_open_start: out or call is NULL");
+    if (c && c->ctx != x)
+        return interp__fail(&x->mem, err, INTERP_E_INVAL, "argument", "the config belongs to another context");
+    int loop = (x->flags & INTERP_CTX_LOOP) != 0;
+    if (loop && interp__enter(&x->guard))
+        return interp__fail(&x->mem, err, INTERP_E_BUSY, "thread", "another thread is driving this context");
+    struct interp_session *s = NULL;
+    struct interp_link *l = NULL;
+    struct interp_call *k = NULL;
+    st = session_new(x, c, &s, err);
+    struct interp__backend *b = s ? backend_find(x, s->v.backend) : NULL;
+    if (st)
+        ;
+    else if (!b)
+        st = interp__fail(&x->mem, err, INTERP_E_NOT_FOUND, "backend-unknown", "there is no backend \"%s\" in this context", s->v.backend);
+    else if (!(k = interp__call_new(s, INTERP_CALL_OPEN, c ? c->cancel : NULL)))
+        st = interp__nomem(err);
+    else {
+        uint64_t now = interp__now();
+        char owner[48];
+        snprintf(owner, sizeof owner, "interp-%ld", (long)getpid());
+        interp_spec spec = { .struct_size = sizeof spec, .session_id = s->id, .owner_label = owner, .memory_bytes = s->v.memory, .workspace_bytes = s->v.workspace,
+                             .workspace_inodes = s->v.inodes, .file_bytes = s->v.file, .cpu_millis = (uint32_t)s->v.cpu, .pids = (uint32_t)s->v.pids,
+                             .min_isolation = level_of(s->v.isolation), .descriptors = 1024,
+                             .flags = (s->v.memory_set ? INTERP_SPEC_MEMORY_ASKED : 0u) | (s->v.cpu_set ? INTERP_SPEC_CPU_ASKED : 0u) | (s->v.pids_set ? INTERP_SPEC_PIDS_ASKED : 0u) };
+        s->open_deadline = interp__after(now, interp__ms(s->v.open_timeout));
+        spec.deadline_ns = s->open_deadline;
+        s->last_frame = now;
+        pthread_mutex_lock(&x->lock);
+        x->sealed = 1;
+        if (s->v.close_timeout > x->close_timeout)
+            x->close_timeout = s->v.close_timeout;
+        pthread_mutex_unlock(&x->lock);
+        if (interp__cancel_count(k->cancel)) {   /* fired before it began: no sandbox is made */
+            interp_error *why = NULL;
+            interp__fail(&s->mem, &why, INTERP_E_CANCELLED, "cancelled", "opening was cancelled");
+            interp__session_gone(s, why);
+        } else
+            st = interp__link_open(x, s, b, &spec, &l, err);
+        if (l) {
+            s->link = l;
+            st = extras_copy(s, c, l, err);
+        }
+    }
+    if (st) {
+        if (k) {
+            interp__session_drop_call(s, k);
+            interp__call_unref(k);
+        }
+        if (l) {
+            s->link = NULL;
+            interp__link_orphan(l);
+        }
+        if (s)
+            interp__session_unref(s);
+    } else {
+        pthread_mutex_lock(&x->lock);
+        s->next = x->sessions;
+        x->sessions = s;
+        pthread_mutex_unlock(&x->lock);
+        *out = s;
+        *call = k;
+        interp__loop_poke(&x->loop);
+    }
+    if (loop)
+        interp__leave(&x->guard);
+    return st;
+}
+
+/* ---- exec */
+
+static int request_ok(struct interp_session *s, const interp_request *r, const struct interp__language **l, interp_error **err)
+{
+    if (!r->v.language || !*r->v.language)
+        return interp__fail(&s->mem, err, INTERP_E_INVAL, "language-missing", "the request has no language: set python, javascript, bash or sh");
+    if (!(*l = interp__language_find(r->v.language)))
+        return interp__fail(&s->mem, err, INTERP_E_INVAL, "language-unknown", "\"%s\" is not a language of this library: python, javascript, bash and sh are", r->v.language);
+    if (!r->has_code)
+        return interp__fail(&s->mem, err, INTERP_E_INVAL, "code-missing", "the request has no code");
+    return INTERP_OK;
+}
+
+static interp_status gone_error(struct interp_session *s, interp_error **err)
+{
+    struct interp__fault f = { INTERP_E_CLOSED, interp_error_reason(s->gone), "open a new session", 0, 0 };
+    return interp__fail_with(&s->mem, err, &f, "%s", interp_error_message(s->gone));
+}
+
+static interp_status usable(struct interp_session *s, interp_error **err)
+{
+    if (s->link && !s->gone) {
+        /* news of the sandbox's end may be waiting */
+        if (s->link->loop == &s->link->own)
+            interp__loop_poll(s->link->loop, 0);
+        interp__session_drive(s, interp__now());
+    }
+    if (s->gone)
+        return gone_error(s, err);
+    if (!s->welcomed)
+        return interp__fail(&s->mem, err, INTERP_E_BUSY, "opening", "the session is still opening: wait for its open call");
+    return INTERP_OK;
+}
+
+interp_status interp_session_exec_start(interp_session *s, const interp_request *r, interp_call **call, interp_error **err)
+{
+    interp_status st = enter(s, err);
+    if (st)
+        return st;
+    const struct interp__language *l = NULL;
+    struct interp__kernel *k = NULL;
+    struct interp_call *c = NULL;
+    if (!r || !call)
+        st = interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "interp_session_exec_start: %s is NULL", r ? "call" : "the request");
+    if (!st)
+        st = usable(s, err);
+    if (!st)
+        st = request_ok(s, r, &l, err);
+    if (!st && (k = interp__kernel_find(s, l, r->v.kernel)) && (k->queued || (k->current && !k->current->call->abandoned)))
+        st = interp__fail(&s->mem, err, INTERP_E_BUSY, "kernel-busy", "kernel \"%s\" of %s has an exec in flight: wait for it, cancel it, or use another kernel", k->name, l->name);
+    if (!st && !k && !(k = interp__kernel_add(s, l, r->v.kernel)))
+        st = interp__fail(&s->mem, err, INTERP_E_LIMIT, "kernels", "the session has 16 kernels already: use one of them");
+    if (!st && !(c = interp__call_new(s, INTERP_CALL_EXEC, r->cancel)))
+        st = interp__nomem(err);
+    if (!st && !(c->exec = interp__exec_new(s, r, k, c, err))) {
+        interp__session_drop_call(s, c);
+        interp__call_unref(c);
+        st = err ? interp_error_code(*err) : INTERP_E_NOMEM;
+    }
+    if (!st) {
+        struct interp__exec *e = c->exec;
+        c->cancel_seen = interp__cancel_count(c->cancel);
+        if (c->cancel_seen) {
+            e->cancelled = 1;
+            interp__exec_end(s, e, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_PRESERVED, 0);
+        } else if (k->current || k->stopping)
+            k->queued = e;
+        else {
+            k->current = e;
+            interp__exec_send(s, e);
+            interp__session_flush(s);
+        }
+        *call = c;
+        interp__loop_poke(&s->ctx->loop);
+    }
+    leave(s);
+    return st;
+}
+
+/* ---- restart */
+
+interp_status interp_session_restart_start(interp_session *s, const char *language, const char *kernel, interp_call **call, interp_error **err)
+{
+    interp_status st = enter(s, err);
+    if (st)
+        return st;
+    const struct interp__language *l = NULL;
+    struct interp__kernel *k = NULL;
+    struct interp_call *c = NULL;
+    if (!language || !call)
+        st = interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "interp_session_restart_start: %s is NULL", language ? "call" : "language");
+    if (!st)
+        st = usable(s, err);
+    if (!st && !(l = interp__language_find(language)))
+        st = interp__fail(&s->mem, err, INTERP_E_INVAL, "language-unknown", "\"%.64s\" is not a language of this library: python, javascript, bash and sh are", language);
+    if (!st && !(k = interp__kernel_find(s, l, kernel ? kernel : "default")))
+        st = interp__fail(&s->mem, err, INTERP_E_NOT_FOUND, "kernel-unknown", "no kernel \"%.64s\" of %s has been started in this session", kernel ? kernel : "default", l->name);
+    if (!st && !(c = interp__call_new(s, INTERP_CALL_RESTART, NULL)))
+        st = interp__nomem(err);
+    if (!st) {
+        c->kernel = k;
+        c->deadline = interp__after(interp__now(), RESTART_NS);
+        if (!k->stopping)
+            interp__kernel_stop(s, k);
+        interp__session_flush(s);
+        *call = c;
+        interp__loop_poke(&s->ctx->loop);
+    }
+    leave(s);
+    return st;
+}
+
+/* ---- shutdown, close */
+
+void interp_session_shutdown(interp_session *s)
+{
+    if (!s || interp__forked(s->ctx) || atomic_exchange(&s->shut, 1))
+        return;
+    int status = INTERP_SESSION_OPEN;
+    if (!atomic_compare_exchange_strong(&s->status, &status, INTERP_SESSION_SHUTDOWN)) {
+        status = INTERP_SESSION_OPENING;
+        atomic_compare_exchange_strong(&s->status, &status, INTERP_SESSION_SHUTDOWN);
+    }
+    /* whoever is inside does the work; if nobody is, this thread may */
+    struct interp__guard *g = interp__guard_of(s);
+    if (!interp__in_callback() && !interp__enter(g)) {
+        interp__session_drive(s, interp__now());
+        interp__leave(g);
+    }
+    interp__ctx_wake(s->ctx);
+}
+
+interp_status interp_session_close_start(interp_session *s, interp_call **call, interp_error **err)
+{
+    interp_status st = enter(s, err);
+    if (st)
+        return st;
+    struct interp_call *c = NULL;
+    if (!call)
+        st = interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "interp_session_close_start: call is NULL");
+    else if (!(c = interp__call_new(s, INTERP_CALL_CLOSE, NULL)))
+        st = interp__nomem(err);
+    else {
+        atomic_store(&s->shut, 1);
+        *call = c;
+        if (s->link)
+            interp__session_drive(s, interp__now());
+        else
+            interp__call_done(c, NULL);
+        interp__loop_poke(&s->ctx->loop);
+    }
+    leave(s);
+    return st;
+}
+
+static void free_forked(struct interp_session *s)
+{
+    interp_ctx *x = s->ctx;
+    for (struct interp_session **p = &x->sessions; *p; p = &(*p)->next)
+        if (*p == s) {
+            *p = s->next;
+            break;
+        }
+    while (s->calls) {
+        struct interp_call *c = s->calls;
+        s->calls = c->next;
+        interp__exec_free(s, c->exec);
+        c->exec = NULL;
+        c->session = NULL;
+        c->in_ready = 0;
+        interp__call_unref(c);
+    }
+    interp__link_free(s->link, 1);
+    s->link = NULL;
+    interp__session_unref(s);
+}
+
+interp_session *interp_session_close(interp_session *s)
+{
+    if (!s || interp__in_callback())
+        return NULL;
+    interp_ctx *x = s->ctx;
+    if (interp__forked(x)) {
+        free_forked(s);
+        return NULL;
+    }
+    struct interp__guard *g = interp__guard_of(s);
+    int inside = !interp__enter(g);   /* exclusive by contract; in a LOOP context the loop's own thread */
+    atomic_store(&s->shut, 1);
+    uint64_t now = interp__now(), end = interp__after(now, interp__ms(s->v.close_timeout));
+    interp__session_drive(s, now);
+    /* a LOOP context finishes it in the loop, while there is one */
+    while (s->link && (!(x->flags & INTERP_CTX_LOOP) || atomic_load(&x->freed)) && !s->link->closed && (now = interp__now()) < end) {
+        uint64_t due = interp__session_due(s);
+        interp__loop_poll(s->link->loop, due <= now ? 0 : interp__min(due, end));
+        interp__session_drive(s, interp__now());
+    }
+    leave_list(s);
+    while (s->calls)
+        interp__session_drop_call(s, s->calls);
+    struct interp_link *l = s->link;
+    s->link = NULL;
+    if (l) {
+        if (l->closed)
+            interp__link_free(l, 0);
+        else
+            interp__link_orphan(l);
+    }
+    interp__loop_poke(&x->loop);
+    interp__ctx_ref(x);
+    interp__session_unref(s);
+    if (inside && x->flags & INTERP_CTX_LOOP)   /* else the guard went with the session */
+        interp__leave(&x->guard);
+    interp__ctx_unref(x);
+    return NULL;
+}
+
+/* ---- blocking forms */
+
+static interp_status loop_refuse(interp_ctx *x, interp_error **err)
+{
+    interp_status st = interp__ctx_check(x, err);
+    if (!st && x->flags & INTERP_CTX_LOOP)
+        st = interp__fail(&x->mem, err, INTERP_E_BUSY, "drive-mode", "this context is driven by interp_ctx_dispatch: use the _start form and the loop");
+    return st;
+}
+
+static interp_status complete(struct interp_call *c, interp_result **out, interp_error **err)
+{
+    interp_status st;
+    const interp_event *e;
+    do {   /* events that nobody asked for are dropped */
+        st = interp_call_wait(c, INTERP_FOREVER, 0, err);
+        while (!st && interp_call_next(c, &e) == INTERP_OK)
+            ;
+    } while (!st && !c->done);
+    if (!st)
+        st = interp_call_finish(c, out, err);
+    interp_call_free(c);
+    return st;
+}
+
+interp_status interp_session_open(interp_ctx *x, const interp_config *c, interp_session **out, interp_error **err)
+{
+    interp_session *s;
+    interp_call *call;
+    interp_status st = loop_refuse(x, err);
+    if (!st && !out)
+        st = interp__fail(&x->mem, err, INTERP_E_INVAL, "argument", "interp_session_open: out is NULL");
+    if (!st)
+        st = interp_session_open_start(x, c, &s, &call, err);
+    if (st)
+        return st;
+    st = complete(call, NULL, err);
+    if (st)
+        interp_session_close(s);
+    else
+        *out = s;
+    return st;
+}
+
+interp_status interp_session_exec(interp_session *s, const interp_request *r, interp_result **out, interp_error **err)
+{
+    interp_call *call;
+    interp_status st = s ? loop_refuse(s->ctx, err) : interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the session is NULL");
+    if (!st && !out)
+        st = interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "interp_session_exec: out is NULL");
+    if (!st)
+        st = interp_session_exec_start(s, r, &call, err);
+    return st ? st : complete(call, out, err);
+}
+
+interp_status interp_session_run(interp_session *s, const char *language, const char *code, size_t len, interp_result **out, interp_error **err)
+{
+    interp_request *r;
+    if (!s)
+        return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the session is NULL");
+    interp_status st = interp_request_new(s->ctx, &r, err);
+    if (st)
+        return st;
+    st = interp_request_set_language(r, language, err);
+    if (!st)
+        st = interp_request_set_code(r, code, len, err);
+    if (!st)
+        st = interp_session_exec(s, r, out, err);
+    interp_request_free(r);
+    return st;
+}
+
+interp_status interp_session_restart(interp_session *s, const char *language, const char *kernel, interp_error **err)
+{
+    interp_call *call;
+    interp_status st = s ? loop_refuse(s->ctx, err) : interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the session is NULL");
+    if (!st)
+        st = interp_session_restart_start(s, language, kernel, &call, err);
+    return st ? st : complete(call, NULL, err);
+}
+
+/* ---- getters */
+
+int32_t interp_session_status(const interp_session *s)
+{
+    return s ? atomic_load(&((interp_session *)(uintptr_t)s)->status) : INTERP_SESSION_GONE;
+}
+const char *interp_session_info_json(const interp_session *s, size_t *len)
+{
+    int has = s && s->info.len;
+    if (len)
+        *len = has ? s->info.len : 2;
+    return has ? (const char *)s->info.p : "{}";
+}
+void *interp_session_userdata(const interp_session *s)
+{
+    return s ? s->userdata : NULL;
+}
+void interp_session_set_userdata(interp_session *s, void *p)
+{
+    if (s)
+        s->userdata = p;
+}
