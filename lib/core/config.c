@@ -31,8 +31,8 @@ interp_status interp__env_set(struct interp__env *e, const struct interp__mem *m
     if (len > 255 || strchr(name, '=') || (name[0] >= '0' && name[0] <= '9') ||
         strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != len)
         return interp__fail(m, err, INTERP_E_INVAL, "env-name", "\"%.64s\" is not a name for an environment variable: letters, digits and _, not a digit first, at most 255", name);
-    if (!strncmp(name, "INTERP_", 7))
-        return interp__fail(m, err, INTERP_E_INVAL, "env-name", "environment variables that begin with INTERP_ are the library's own: \"%.64s\"", name);
+    if (!strcmp(name, "INTERP_CACHED") || !strcmp(name, "INTERP_WANT_CACHE"))
+        return interp__fail(m, err, INTERP_E_INVAL, "env-name", "environment variable %s is the library's own", name);
     if (n && memchr(v, 0, n))
         return interp__fail(m, err, INTERP_E_INVAL, "env-value", "the value of environment variable %s has a NUL byte", name);
     size_t at = 0, size = 0;

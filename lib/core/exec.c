@@ -389,7 +389,7 @@ void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const s
         guest_word(e, m->status, interrupted);
         break;
     case WIRE_HOW_DIED:
-        r->state = lost_state;
+        r->state = m->flags & WIRE_EXIT_SAVED ? INTERP_STATE_PRESERVED : lost_state;
         r->outcome = INTERP_OUTCOME_CRASHED;
         if (m->signal > 0)
             r->signal = m->signal;

@@ -1,0 +1,226 @@
+/* filter.c - the seccomp filters, made by libseccomp as BPF bytes; the agent installs them and needs no libseccomp.
+
+   Two programs: an allow-list (default ENOSYS: libc falls back; EPERM for clone3 or faccessat2 breaks programs), and a second one that refuses by
+   argument. They can't be one: an unconditional ALLOW of a call silently swallows every conditional refusal of it in the same libseccomp filter
+   (measured, 2.5.4). Stacked filters give the strictest answer. Arguments that the kernel takes as 32 bits are compared as such, or the upper half
+   of the register gets round the rule (CVE-2019-7303, CVE-2019-10063). A call that this libseccomp or architecture does not know stays refused. */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <seccomp.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "local_priv.h"
+
+#define LOW UINT64_C(0xffffffff)
+
+/* Docker's list without what opens kernel surface that interpreters and compilers do not need: ptrace, process_vm_*, keys, io_uring, aio, userfaultfd,
+   bpf, perf, fanotify, handles, mounts, namespaces, vmsplice, tee, capset, clocks, memory policy. */
+static const char *const allowed[] = {
+    "accept", "accept4", "access", "alarm", "arch_prctl", "bind", "brk", "cachestat", "capget", "chdir", "chmod", "chown", "clock_getres",
+    "clock_gettime", "clock_nanosleep", "close", "close_range", "connect", "copy_file_range", "creat", "dup", "dup2", "dup3", "epoll_create",
+    "epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd", "eventfd2", "execve", "execveat", "exit", "exit_group",
+    "faccessat", "faccessat2", "fadvise64", "fallocate", "fchdir", "fchmod", "fchmodat", "fchmodat2", "fchown", "fchownat", "fcntl", "fdatasync",
+    "fgetxattr", "flistxattr", "flock", "fork", "fremovexattr", "fsetxattr", "fstat", "fstatfs", "fsync", "ftruncate", "futex", "futex_requeue",
+    "futex_wait", "futex_waitv", "futex_wake", "futimesat", "get_robust_list", "getcpu", "getcwd", "getdents", "getdents64", "getegid", "geteuid",
+    "getgid", "getgroups", "getitimer", "getpeername", "getpgid", "getpgrp", "getpid", "getppid", "getpriority", "getrandom", "getresgid", "getresuid",
+    "getrlimit", "getrusage", "getsid", "getsockname", "getsockopt", "gettid", "gettimeofday", "getuid", "getxattr", "inotify_add_watch",
+    "inotify_init", "inotify_init1", "inotify_rm_watch", "ioctl", "ioprio_get", "kill", "landlock_add_rule", "landlock_create_ruleset",
+    "landlock_restrict_self", "lchown", "lgetxattr", "link", "linkat", "listen", "listxattr", "llistxattr", "lremovexattr", "lseek", "lsetxattr",
+    "lstat", "madvise", "membarrier", "memfd_create", "mincore", "mkdir", "mkdirat", "mknod", "mknodat", "mlock", "mlock2", "mlockall", "mmap",
+    "mprotect", "mq_getsetattr", "mq_notify", "mq_open", "mq_timedreceive", "mq_timedsend", "mq_unlink", "mremap", "mseal", "msync", "munlock",
+    "munlockall", "munmap", "nanosleep", "newfstatat", "open", "openat", "openat2", "pause", "pidfd_open", "pidfd_send_signal", "pipe", "pipe2",
+    "pkey_alloc", "pkey_free", "pkey_mprotect", "poll", "ppoll", "pread64", "preadv", "preadv2", "pselect6", "pwrite64", "pwritev", "pwritev2", "read",
+    "readahead", "readlink", "readlinkat", "readv", "recvfrom", "recvmmsg", "recvmsg", "removexattr", "rename", "renameat", "renameat2",
+    "restart_syscall", "rmdir", "rseq", "rt_sigaction", "rt_sigpending", "rt_sigprocmask", "rt_sigqueueinfo", "rt_sigreturn", "rt_sigsuspend",
+    "rt_sigtimedwait", "rt_tgsigqueueinfo", "sched_get_priority_max", "sched_get_priority_min", "sched_getaffinity", "sched_getattr", "sched_getparam",
+    "sched_getscheduler", "sched_rr_get_interval", "sched_setparam", "sched_setscheduler", "sched_yield", "seccomp", "select", "sendfile", "sendmmsg",
+    "sendmsg", "sendto", "set_robust_list", "set_tid_address", "setfsgid", "setfsuid", "setgid", "setgroups", "setitimer", "setpgid", "setpriority",
+    "setregid", "setresgid", "setresuid", "setreuid", "setrlimit", "setsid", "setsockopt", "setuid", "setxattr", "shmat", "shmctl", "shmdt", "shutdown",
+    "sigaltstack", "signalfd", "signalfd4", "splice", "stat", "statfs", "statx", "symlink", "symlinkat", "sync", "sync_file_range", "syncfs", "sysinfo",
+    "tgkill", "time", "timer_create", "timer_delete", "timer_getoverrun", "timer_gettime", "timer_settime", "timerfd_create", "timerfd_gettime",
+    "timerfd_settime", "times", "tkill", "truncate", "umask", "uname", "unlink", "unlinkat", "utime", "utimensat", "utimes", "vfork", "wait4", "waitid",
+    "write", "writev", 0
+};
+/* With one id the kernel's limits on these are shared with the embedder's user, and not ours to set. */
+static const char *const two_ids_only[] = { "msgctl", "msgget", "msgrcv", "msgsnd", "semctl", "semget", "semop", "semtimedop", "shmget", 0 };
+
+/* prctl by list: it grows with each kernel (PR_FUTEX_HASH: 64 MB of kernel memory by one call). What needs a capability answers EPERM by itself. */
+static const uint32_t prctl_options[] = {
+    1, 2,                    /* PDEATHSIG */
+    3, 4,                    /* DUMPABLE */
+    7, 8,                    /* KEEPCAPS */
+    13, 15, 16,              /* GET_TIMING, NAME */
+    21, 22, 23, 24,          /* SECCOMP (no flags here), CAPBSET */
+    25, 27, 28, 29, 30,      /* GET_TSC, SECUREBITS, TIMERSLACK */
+    33, 34, 36, 37, 38, 39,  /* MCE_KILL, CHILD_SUBREAPER, NO_NEW_PRIVS */
+    40, 41, 42, 47,          /* TID_ADDRESS, THP_DISABLE, CAP_AMBIENT */
+    50, 51, 52, 53, 54,      /* SVE_VL, SPECULATION_CTRL, PAC_RESET_KEYS */
+    55, 56, 60, 61, 63, 64,  /* TAGGED_ADDR_CTRL, PAC_ENABLED_KEYS, SME_VL */
+    65, 66,                  /* MDWE */
+    0x53564d41, 0x59616d61   /* SET_VMA, SET_PTRACER */
+};
+
+struct rule { const char *call; int err; unsigned n; struct { unsigned arg; uint64_t mask, value; } a[2]; };
+
+/* Allowed with these arguments only. */
+static const struct rule conditional[] = {
+    { "clone", 0, 1, { { 0, 0x7E028000, 0 } } },         /* no namespace, no CLONE_PARENT; clone3 stays ENOSYS: its flags lie in memory */
+    { "socket", 0, 1, { { 0, LOW, AF_UNIX } } },
+    { "socket", 0, 2, { { 0, LOW, AF_INET }, { 2, LOW, 0 } } },
+    { "socket", 0, 2, { { 0, LOW, AF_INET }, { 2, LOW, 6 } } },
+    { "socket", 0, 2, { { 0, LOW, AF_INET }, { 2, LOW, 17 } } },
+    { "socket", 0, 2, { { 0, LOW, AF_INET6 }, { 2, LOW, 0 } } },
+    { "socket", 0, 2, { { 0, LOW, AF_INET6 }, { 2, LOW, 6 } } },
+    { "socket", 0, 2, { { 0, LOW, AF_INET6 }, { 2, LOW, 17 } } },
+    { "socket", 0, 2, { { 0, LOW, AF_NETLINK }, { 2, LOW, 0 } } },   /* NETLINK_ROUTE: getifaddrs */
+    { "socketpair", 0, 1, { { 0, LOW, AF_UNIX } } },
+    { "prlimit64", 0, 1, { { 0, LOW, 0 } } },            /* own limits only: with one id, prlimit64(1, ...) would starve the agent */
+    { "personality", 0, 1, { { 0, LOW, 0 } } },
+    { "personality", 0, 1, { { 0, LOW, 8 } } },
+    { "personality", 0, 1, { { 0, LOW, 0x20000 } } },
+    { "personality", 0, 1, { { 0, LOW, 0x20008 } } },
+    { "personality", 0, 1, { { 0, LOW, 0xffffffff } } }
+};
+
+/* Refused with these arguments. */
+static const struct rule refused[] = {
+    { "ioctl", EPERM, 1, { { 1, LOW, 0x5412 } } },       /* TIOCSTI */
+    { "ioctl", EPERM, 1, { { 1, LOW, 0x541C } } },       /* TIOCLINUX */
+    { "ioctl", EPERM, 1, { { 1, LOW, 0x5423 } } },       /* TIOCSETD */
+    { "ioctl", EPERM, 1, { { 1, LOW, 0xC020660B } } },   /* FS_IOC_FIEMAP: where on the host's disk */
+    { "ioctl", EPERM, 1, { { 1, LOW, 0x80111500 } } },   /* FS_IOC_GETFSUUID */
+    { "setrlimit", EPERM, 1, { { 0, LOW, 4 } } },        /* RLIMIT_CORE: lowered from 1 to 0, a host's piped core handler would run (lock.c) */
+    { "prlimit64", EPERM, 2, { { 1, LOW, 4 }, { 2, 0, 1 } } },   /* ... but reading it is fine: mask 0 stands for "is not 0" */
+    { "sync", 0, 0, { { 0, 0, 0 } } },                   /* answer 0, do nothing: they would make the host write its disks */
+    { "syncfs", 0, 0, { { 0, 0, 0 } } },
+    { "fcntl", EINVAL, 1, { { 1, LOW, 1024 } } },        /* F_SETLEASE */
+    { "fcntl", EINVAL, 1, { { 1, LOW, 1026 } } },        /* F_NOTIFY */
+    { "seccomp", EINVAL, 1, { { 1, 8, 8 } } },           /* NEW_LISTENER */
+    { "seccomp", EINVAL, 1, { { 1, 2, 2 } } },           /* LOG: into the host's audit log */
+    { "sendto", EOPNOTSUPP, 1, { { 3, 1, 1 } } },        /* MSG_OOB (CVE-2025-38236) */
+    { "sendmsg", EOPNOTSUPP, 1, { { 2, 1, 1 } } },
+    { "sendmmsg", EOPNOTSUPP, 1, { { 3, 1, 1 } } },
+    { "setsockopt", EPERM, 2, { { 1, LOW, 6 }, { 2, LOW, 31 } } },   /* TCP_ULP */
+    { "setsockopt", EPERM, 2, { { 1, LOW, 1 }, { 2, LOW, 26 } } },   /* SO_ATTACH_FILTER */
+    { "setsockopt", EPERM, 2, { { 1, LOW, 1 }, { 2, LOW, 50 } } },   /* SO_ATTACH_BPF */
+    { "setsockopt", EPERM, 2, { { 1, LOW, 1 }, { 2, LOW, 51 } } },   /* SO_ATTACH_REUSEPORT_CBPF */
+    { "setsockopt", EPERM, 2, { { 1, LOW, 1 }, { 2, LOW, 52 } } },   /* SO_ATTACH_REUSEPORT_EBPF */
+    { "mmap", EINVAL, 1, { { 3, 0x40000, 0x40000 } } },  /* huge pages: another counter than memory */
+    { "memfd_create", EINVAL, 1, { { 1, 4, 4 } } },
+    { "shmget", EINVAL, 1, { { 2, 04000, 04000 } } }
+};
+
+static int add_rule(scmp_filter_ctx c, uint32_t action, const struct rule *r)
+{
+    struct scmp_arg_cmp cmp[2];
+    unsigned i;
+    int nr = seccomp_syscall_resolve_name(r->call);
+    if (nr < 0)
+        return 0;
+    for (i = 0; i < r->n; i++) {
+        if (r->a[i].mask == 0)
+            cmp[i] = (struct scmp_arg_cmp){ r->a[i].arg, SCMP_CMP_NE, 0, 0 };
+        else
+            cmp[i] = (struct scmp_arg_cmp){ r->a[i].arg, SCMP_CMP_MASKED_EQ, r->a[i].mask, r->a[i].value };
+    }
+    return seccomp_rule_add_array(c, action, nr, r->n, r->n ? cmp : 0);
+}
+
+static int add_names(scmp_filter_ctx c, const char *const *names, const char **rule)
+{
+    int r, nr;
+    for (; *names; names++) {
+        nr = seccomp_syscall_resolve_name(*names);
+        if (nr < 0)
+            continue;
+        *rule = *names;
+        if ((r = seccomp_rule_add_array(c, SCMP_ACT_ALLOW, nr, 0, 0)) < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int fill_allow(scmp_filter_ctx c, unsigned variant, const char **rule)
+{
+    unsigned i;
+    int r = add_names(c, allowed, rule);
+    if (r == 0 && !(variant & LOCAL_FILTER_ONE_ID))
+        r = add_names(c, two_ids_only, rule);
+    if (r == 0 && !(variant & LOCAL_FILTER_PINNED)) {
+        static const char *const affinity[] = { "sched_setaffinity", 0 };
+        r = add_names(c, affinity, rule);
+    }
+    for (i = 0; r == 0 && i < sizeof conditional / sizeof *conditional; i++) {
+        *rule = conditional[i].call;
+        r = add_rule(c, SCMP_ACT_ALLOW, &conditional[i]);
+    }
+    for (i = 0; r == 0 && i < sizeof prctl_options / sizeof *prctl_options; i++) {
+        struct rule one = { "prctl", 0, 1, { { 0, LOW, prctl_options[i] } } };
+        *rule = one.call;
+        r = add_rule(c, SCMP_ACT_ALLOW, &one);
+    }
+    return r;
+}
+
+static int fill_refuse(scmp_filter_ctx c, unsigned variant, const char **rule)
+{
+    unsigned i;
+    int r = 0;
+    (void)variant;
+    for (i = 0; r == 0 && i < sizeof refused / sizeof *refused; i++) {
+        *rule = refused[i].call;
+        r = add_rule(c, SCMP_ACT_ERRNO((uint32_t)refused[i].err), &refused[i]);
+    }
+    return r;
+}
+
+/* libseccomp writes to a descriptor (to memory only since 2.6). */
+static int export(scmp_filter_ctx c, struct boot_filter *code, uint32_t cap, uint32_t *n)
+{
+    int r = -1, fd = memfd_create("interp-filter", MFD_CLOEXEC);
+    off_t size;
+    if (fd < 0)
+        return -errno;
+    if ((r = seccomp_export_bpf(c, fd)) == 0) {
+        size = lseek(fd, 0, SEEK_END);
+        if (size <= 0 || (uint64_t)size > (uint64_t)cap * sizeof *code || pread(fd, code, (size_t)size, 0) != (ssize_t)size)
+            r = -EFBIG;
+        else
+            *n = (uint32_t)((size_t)size / sizeof *code);
+    }
+    close(fd);
+    return r;
+}
+
+static int build(int allow, struct boot_filter *code, uint32_t cap, unsigned variant, uint32_t *n, const char **rule)
+{
+    int r;
+    scmp_filter_ctx c = seccomp_init(allow ? SCMP_ACT_ERRNO(ENOSYS) : SCMP_ACT_ALLOW);
+    if (!c)
+        return -ENOMEM;
+    *rule = "attributes";
+    (void)seccomp_attr_set(c, SCMP_FLTATR_CTL_OPTIMIZE, 2);   /* a binary tree; 2.4 does not have it, and is only slower */
+    r = seccomp_attr_set(c, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+    if (r == 0)
+        r = allow ? fill_allow(c, variant, rule) : fill_refuse(c, variant, rule);
+    if (r == 0) {
+        *rule = "export";
+        r = export(c, code, cap, n);
+    }
+    seccomp_release(c);
+    return r;
+}
+
+int interp__local_filter_build(struct boot_filter *code, uint32_t cap, unsigned variant, uint32_t *nallow, uint32_t *ndeny, const char **rule)
+{
+    int r = build(1, code, cap, variant, nallow, rule);
+    if (r == 0)
+        r = build(0, code + *nallow, cap - *nallow, variant, ndeny, rule);
+    if (r < 0) {
+        errno = -r;
+        return -1;
+    }
+    return 0;
+}

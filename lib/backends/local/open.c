@@ -1,0 +1,350 @@
+/* open.c - from a specification to a standing sandbox: groups, ids, PID 1, its boot message, its answer. Nothing here waits. */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "local_priv.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define ABSENT(v) ((v) == 0 || (v) == INTERP_FOREVER)
+
+static uint64_t or_default(uint64_t v, uint64_t d) { return ABSENT(v) ? d : v; }
+
+static void unenforced(struct interp__local_box *b, const char *name)
+{
+    size_t at = strlen(b->unenforced);
+    snprintf(b->unenforced + at, sizeof b->unenforced - at, "%s\"%s\"", at ? "," : "", name);
+}
+
+static int unenforceable(struct interp__local_failure *f, const char *limit, const char *why)
+{
+    return interp__local_failed(f, INTERP_E_ISOLATION, "limit-unenforceable", 0,
+                                "Start this process in a cgroup that it can write (systemd-run --user --scope -p Delegate=yes), or leave the limit at its default.",
+                                "The limit %s was asked for and can't be enforced here: %s.", limit, why);
+}
+
+/* Without a cgroup: ceil(cpu) CPUs of those that this process may use, starting anywhere so that sandboxes spread. 0 = can't be pinned. */
+static uint64_t pick_cpus(uint32_t cpu_millis)
+{
+    cpu_set_t set;
+    uint64_t have = 0, mask = 0;
+    unsigned i, start = 0, n = 0, want = (cpu_millis + 999) / 1000;
+    if (sched_getaffinity(0, sizeof set, &set) < 0)
+        return 0;
+    for (i = 0; i < 64; i++)
+        if (CPU_ISSET(i, &set)) {
+            have |= UINT64_C(1) << i;
+            n++;
+        }
+    if (!n)
+        return 0;
+    if (getrandom(&start, sizeof start, GRND_NONBLOCK) != (ssize_t)sizeof start)
+        start = (unsigned)getpid();
+    for (i = 0; i < 64 && want; i++) {
+        uint64_t bit = UINT64_C(1) << ((start + i) % 64);
+        if (have & bit) {
+            mask |= bit;
+            want--;
+        }
+    }
+    return mask;
+}
+
+/* What each limit is enforced by, or an error when one was asked for and can't be. */
+static int plan_limits(struct interp__local_box *b, const interp_spec *spec, int cgroup, struct boot *m, struct interp__local_failure *f)
+{
+    uint32_t flags = spec->flags;
+    int root_id = !b->id && geteuid() == 0;   /* RLIMIT_NPROC does not bind the real root */
+    const char *why = b->s->cgroup.why;
+    b->unenforced[0] = 0;
+    snprintf(b->memory, sizeof b->memory, "%s", cgroup ? "cgroup" : "watch");
+    snprintf(b->pids, sizeof b->pids, "%s", cgroup ? "cgroup" : root_id ? "none" : "rlimit");
+    if (!cgroup && root_id && spec->pids) {
+        if (flags & INTERP_SPEC_PIDS_ASKED)
+            return unenforceable(f, "pids", why);
+        unenforced(b, "pids");
+    }
+    m->cpu_mask = 0;
+    if (cgroup && b->s->cgroup.has_cpu) {
+        snprintf(b->cpu, sizeof b->cpu, "cgroup");
+        return 0;
+    }
+    snprintf(b->cpu, sizeof b->cpu, "none");
+    if (!spec->cpu_millis)
+        return 0;
+    if ((flags & INTERP_SPEC_CPU_ASKED) && spec->cpu_millis % 1000)
+        return unenforceable(f, "cpu", "there is no cpu cgroup to write, and a part of a CPU can't be had by pinning");
+    m->cpu_mask = pick_cpus(spec->cpu_millis);
+    if (m->cpu_mask)
+        snprintf(b->cpu, sizeof b->cpu, "affinity");
+    else if (flags & INTERP_SPEC_CPU_ASKED)
+        return unenforceable(f, "cpu", "there is no cpu cgroup to write, and CPUs can't be pinned");
+    if (!m->cpu_mask || spec->cpu_millis % 1000)
+        unenforced(b, "cpu");
+    return 0;
+}
+
+static void boot_id(char out[40])
+{
+    unsigned char r[16];
+    unsigned i, n = 0;
+    if (getrandom(r, sizeof r, 0) != (ssize_t)sizeof r)
+        memset(r, 0, sizeof r);
+    r[6] = (unsigned char)((r[6] & 0x0f) | 0x40);
+    r[8] = (unsigned char)((r[8] & 0x3f) | 0x80);
+    for (i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            out[n++] = '-';
+        snprintf(out + n, 3, "%02x", r[i]);
+        n += 2;
+    }
+}
+
+static void fill_message(struct boot *m, const struct interp__local_box *b, const interp_spec *spec, const struct interp__local_filter *filter)
+{
+    m->magic = BOOT_MAGIC;
+    m->size = (uint32_t)sizeof *m;
+    m->flags = (b->id ? (uint32_t)BOOT_TWO_IDS : 0) | (b->group.made && b->s->cgroup.version == 2 ? (uint32_t)BOOT_CGROUP_V2 : 0);
+    m->workspace_bytes = or_default(spec->workspace_bytes, 256 * MIB);
+    m->workspace_inodes = or_default(spec->workspace_inodes, 65536);
+    m->file_bytes = or_default(spec->file_bytes, m->workspace_bytes);
+    m->private_bytes = 16 * MIB;
+    m->pids = spec->pids;
+    m->descriptors = spec->descriptors ? spec->descriptors : 1024;
+    m->nallow = filter->nallow;
+    m->ndeny = filter->ndeny;
+    m->uid = (uint32_t)geteuid();
+    m->gid = (uint32_t)getegid();
+    m->no_sem = !b->id;
+    memset(m->boot_id, 0, sizeof m->boot_id);
+    boot_id(m->boot_id);
+}
+
+#ifdef INTERP_TESTING
+/* White-box tests switch layers off to see that others hold: "local.testing" is a sum of BOOT_NO_*. */
+static uint32_t testing_flags(struct interp__local_box *b)
+{
+    const char *json;
+    size_t len;
+    char text[16] = "";
+    if (b->h->option(b->l, "testing", &json, &len) != INTERP_OK || len >= sizeof text)
+        return 0;
+    memcpy(text, json, len);
+    return (uint32_t)strtoul(text, 0, 10) & (BOOT_NO_SECCOMP | BOOT_NO_LANDLOCK | BOOT_NO_USERNS);
+}
+#endif
+
+static int make_message(struct interp__local_box *b, const struct boot *m, const struct interp__local_filter *filter, struct interp__local_failure *f)
+{
+    size_t code = (size_t)(filter->nallow + filter->ndeny) * sizeof(struct boot_filter);
+    b->message_size = b->message_len = sizeof *m + code;
+    b->message_at = 0;
+    b->message = b->h->realloc(b->l, 0, 0, b->message_size);
+    if (!b->message)
+        return interp__local_failed(f, INTERP_E_NOMEM, "host-memory", ENOMEM, "", "Out of memory.");
+    memcpy(b->message, m, sizeof *m);
+    memcpy(b->message + sizeof *m, filter->code, code);
+    return 0;
+}
+
+/* The clone itself; leaves stream and pidfd in the box. */
+static int spawn(struct interp__local_box *b, struct boot *m, struct interp__local_spawn *sp, struct interp__local_failure *f)
+{
+    int pair[2], host, i, r;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return interp__local_fail_clone(f, errno, LOCAL_STEP_CLONE);
+    host = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (host < 0) {
+        r = interp__local_fail_clone(f, errno, LOCAL_STEP_CLONE);
+        close(pair[0]);
+        close(pair[1]);
+        return r;
+    }
+    memset(sp, 0, sizeof *sp);
+    sp->pidfd = -1;
+    sp->agent = b->s->agent;
+    sp->cgroup = b->group.born;
+    if (!b->id)
+        interp__local_ids_own(sp->uid_map, sp->gid_map);
+    sp->fd[sp->nfds++] = pair[1];
+    sp->fd[sp->nfds++] = host;
+    m->cgroup_mask = 0;
+    for (i = 0; i < BOOT_CG_COUNT; i++)
+        if (b->group.fd[i] >= 0) {
+            m->cgroup_mask |= 1u << i;
+            sp->fd[sp->nfds++] = b->group.fd[i];
+        }
+    r = interp__local_spawn(sp);
+    close(pair[1]);
+    close(host);
+    b->pidfd = sp->pidfd;
+    if (r < 0) {
+        close(pair[0]);
+        return -1;
+    }
+    if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) {
+        interp__local_failed(f, INTERP_E_IO, "stream", errno, "", "The stream can't be made non-blocking.");
+        close(pair[0]);
+        return -1;
+    }
+    b->stream = pair[0];
+    return 0;
+}
+
+static int make_group(struct interp__local_box *b, const interp_spec *spec, struct interp__local_failure *f)
+{
+    struct interp__local_limits l = { ABSENT(spec->memory_bytes) ? 0 : spec->memory_bytes, spec->cpu_millis, spec->pids };
+    uint64_t number;
+    pthread_mutex_lock(&b->s->lock);
+    number = ++b->s->number;
+    pthread_mutex_unlock(&b->s->lock);
+    return interp__local_group_make(&b->s->cgroup, &b->group, number, &l, b->id ? b->id : geteuid(), b->id ? b->id : getegid(), f);
+}
+
+/* One attempt, with a cgroup or without. *attach is set when the clone failed only because of the cgroup. */
+static int attempt(struct interp__local_box *b, const interp_spec *spec, int cgroup, struct boot *m, int *attach, struct interp__local_failure *f)
+{
+    const struct interp__local_filter *filter;
+    struct interp__local_spawn sp;
+    *attach = 0;
+    if (plan_limits(b, spec, cgroup, m, f) < 0)
+        return -1;
+    if (cgroup && make_group(b, spec, f) < 0) {
+        *attach = 1;
+        return -1;
+    }
+    if (interp__local_filter_get(b->s, (b->id ? 0u : LOCAL_FILTER_ONE_ID) | (m->cpu_mask ? LOCAL_FILTER_PINNED : 0u), &filter, f) < 0)
+        return -1;
+    fill_message(m, b, spec, filter);
+#ifdef INTERP_TESTING
+    m->flags |= testing_flags(b);
+#endif
+    sp.err = 0;
+    f->code = INTERP_OK;
+    if (spawn(b, m, &sp, f) < 0) {
+        if (f->code != INTERP_OK)
+            return -1;
+        *attach = b->group.born >= 0 && sp.step == LOCAL_STEP_CLONE && (sp.err == EACCES || sp.err == EBUSY || sp.err == EOPNOTSUPP || sp.err == ENODEV);
+        if (*attach)
+            return interp__local_failed(f, INTERP_E_ISOLATION, "cgroup-attach", sp.err, "Start this process in a delegated cgroup (systemd-run --user --scope -p Delegate=yes).",
+                                        "The agent can't be born in its cgroup: %s.", strerror(sp.err));
+        return interp__local_fail_clone(f, sp.err, sp.step);
+    }
+    if (!sp.mapped && interp__local_ids_map(sp.pid, b->id, f) < 0)
+        return -1;
+    interp__local_group_handed_over(&b->s->cgroup, &b->group);
+    return make_message(b, m, filter, f);
+}
+
+int interp__local_box_start(struct interp__local_box *b, const interp_spec *spec, struct interp__local_failure *f)
+{
+    static const char levels[] = " (The levels `landlock` and `process` are not in this version.)";
+    const char *mounts;
+    size_t len;
+    struct boot m;
+    int cgroup, attach, r;
+    if (interp__local_prepare(b->s, b->h, b->l, f) < 0)
+        return -1;
+    m = b->s->boot;
+    if (b->h->option(b->l, "mounts", &mounts, &len) == INTERP_OK && interp__local_sources_add(&m, mounts, len, f) < 0)
+        return -1;
+    if (b->s->ids.two) {
+        pthread_mutex_lock(&b->s->lock);
+        r = interp__local_ids_take(&b->s->ids, &b->id, f);
+        pthread_mutex_unlock(&b->s->lock);
+        if (r < 0)
+            return -1;
+    }
+    cgroup = b->s->cgroup.version != 0;
+    if (!cgroup && spec->min_isolation == INTERP_ISOLATION_FULL)
+        return interp__local_failed(f, INTERP_E_ISOLATION, "cgroup-missing", 0,
+                                    "Start this process in a cgroup that it can write (systemd-run --user --scope -p Delegate=yes), or accept isolation `namespaces`.",
+                                    "Isolation `full` needs a cgroup to write: %s.", b->s->cgroup.why);
+    r = attempt(b, spec, cgroup, &m, &attach, f);
+    if (r < 0 && attach && spec->min_isolation < INTERP_ISOLATION_FULL) {
+        /* found by doing: there is a cgroup to make, and it can't be used. That is level `namespaces`, with its own answer about each limit. */
+        (void)interp__local_group_remove(&b->s->cgroup, &b->group);
+        interp__local_group_close(&b->s->cgroup, &b->group);
+        interp__local_group_init(&b->group);
+        b->h->log(b->l, 2, f->message, strlen(f->message));
+        r = attempt(b, spec, 0, &m, &attach, f);
+    }
+    if (r < 0 && f->code == INTERP_E_ISOLATION && spec->min_isolation < INTERP_ISOLATION_NAMESPACES && spec->min_isolation) {
+        len = strlen(f->message);
+        snprintf(f->message + len, sizeof f->message - len, "%s", levels);
+    }
+    return r;
+}
+
+static int send_message(struct interp__local_box *b)
+{
+    while (b->message_at < b->message_len) {
+        ssize_t n = send(b->stream, b->message + b->message_at, b->message_len - b->message_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == EAGAIN ? 0 : -1;
+        b->message_at += (size_t)n;
+    }
+    if (b->message) {
+        b->h->realloc(b->l, b->message, b->message_size, 0);
+        b->message = 0;
+    }
+    return 1;
+}
+
+int interp__local_box_boot(struct interp__local_box *b, struct interp__local_failure *f)
+{
+    int sent = send_message(b);   /* a failure shows as end of stream below, after what the agent said */
+    while (b->answer_have < sizeof b->answer) {
+        ssize_t n = recv(b->stream, (char *)&b->answer + b->answer_have, sizeof b->answer - b->answer_have, MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN && sent >= 0) {
+            uint32_t mask = INTERP_IO_IN | (sent ? 0u : (uint32_t)INTERP_IO_OUT);
+            if (mask != b->mask) {
+                b->h->watch(b->l, b->stream, mask);
+                b->mask = mask;
+            }
+            return 0;
+        }
+        if (n <= 0)
+            return interp__local_failed(f, INTERP_E_BACKEND, "agent-boot", n < 0 ? errno : 0, "", "The agent ended before the sandbox stood.");
+        b->answer_have += (size_t)n;
+    }
+    if (b->answer.magic != BOOT_MAGIC)
+        return interp__local_failed(f, INTERP_E_PROTOCOL, "agent-boot", 0, "Use an agent of the same build as the library.", "The agent gave a wrong answer.");
+    return b->answer.code ? interp__local_fail_boot(f, &b->answer) : 1;
+}
+
+/* The host's core_pattern may begin with '@' (a socket since 6.16): such a handler ignores RLIMIT_CORE, so a crash inside reaches it. */
+static int core_socket(void)
+{
+    char text[8];
+    return interp__local_read(AT_FDCWD, "/proc/sys/kernel/core_pattern", text, sizeof text) > 0 && text[0] == '@';
+}
+
+void interp__local_box_report(struct interp__local_box *b)
+{
+    char json[512];
+    const struct boot_answer *a = &b->answer;
+    int version = b->group.made ? b->s->cgroup.version : 0;
+    int n;
+    if (core_socket())
+        unenforced(b, "core_dumps");
+    n = snprintf(json, sizeof json,
+                 "{\"isolation\":\"%s\",\"ids\":\"%s\",\"memory\":\"%s\",\"cpu\":\"%s\",\"pids\":\"%s\",\"landlock\":%u,\"scoped\":%s,"
+                 "\"shared_inodes\":%s,\"cgroup\":\"%s\",\"unenforced\":[%s]}",
+                 version ? "full" : "namespaces", b->id ? "two" : "one", b->memory, b->cpu, b->pids, a->landlock, a->landlock >= 6 ? "true" : "false",
+                 a->overlay ? "false" : "true", version == 2 ? "v2" : version == 1 ? "v1" : "none", b->unenforced);
+    if (n > 0 && (size_t)n < sizeof json)
+        b->h->reached(b->l, json, (size_t)n);
+}

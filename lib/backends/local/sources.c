@@ -1,0 +1,137 @@
+/* sources.c - which of the host's files a sandbox sees, read-only: the system below /usr, top-level links as they are here (merged /usr or not), an
+   allow-list of run-time folders of /etc, and what the option "local.mounts" names. An interpreter outside /usr needs the same path inside. */
+#define _GNU_SOURCE 1
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "local_priv.h"
+
+static const char *const top[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
+static const char *const stores[] = { "/nix/store", "/gnu/store" };
+/* What interpreters and compilers read; the rest of /etc speaks of the host. Debian's JVM fails without /etc/java-*. */
+static const char *const etc[] = { "alternatives", "crypto-policies", "fonts", "ld.so.cache", "localtime", "mime.types", "os-release", "pki", "protocols",
+                                   "services", "ssl", "timezone" };
+static const char *const etc_prefix[] = { "R", "java", "php" };
+
+static int add(struct boot *b, const char *path, uint32_t optional)
+{
+    struct boot_source *s;
+    if (b->nsources == BOOT_SOURCES || strlen(path) >= BOOT_PATH)
+        return -1;
+    s = &b->source[b->nsources++];
+    memset(s, 0, sizeof *s);
+    memcpy(s->host, path, strlen(path));
+    memcpy(s->guest, path, strlen(path));
+    s->optional = optional;
+    return 0;
+}
+
+static void add_top(struct boot *b, const char *name)
+{
+    char path[32];
+    struct stat st;
+    struct boot_link *k = &b->link[b->nlinks];
+    ssize_t n;
+    snprintf(path, sizeof path, "/%s", name);
+    if (lstat(path, &st) < 0)
+        return;
+    if (S_ISDIR(st.st_mode))
+        (void)add(b, path, 1);
+    else if (S_ISLNK(st.st_mode) && b->nlinks < sizeof b->link / sizeof *b->link) {
+        memset(k, 0, sizeof *k);
+        n = readlink(path, k->target, sizeof k->target - 1);
+        if (n <= 0 || n >= (ssize_t)sizeof k->target - 1)
+            return;
+        memcpy(k->name, name, strlen(name));
+        b->nlinks++;
+    }
+}
+
+static int wanted(const char *name)
+{
+    size_t i;
+    for (i = 0; i < sizeof etc / sizeof *etc; i++)
+        if (!strcmp(name, etc[i]))
+            return 1;
+    for (i = 0; i < sizeof etc_prefix / sizeof *etc_prefix; i++) {
+        size_t n = strlen(etc_prefix[i]);
+        if (!strncmp(name, etc_prefix[i], n) && (name[n] == 0 || name[n] == '-' || (name[n] >= '0' && name[n] <= '9')))
+            return 1;
+    }
+    return 0;
+}
+
+void interp__local_sources_default(struct boot *b)
+{
+    char path[300];
+    struct dirent *e;
+    struct stat st;
+    size_t i;
+    DIR *d;
+    b->nsources = b->nlinks = 0;
+    (void)add(b, "/usr", 0);
+    for (i = 0; i < sizeof top / sizeof *top; i++)
+        add_top(b, top[i]);
+    for (i = 0; i < sizeof stores / sizeof *stores; i++)
+        if (stat(stores[i], &st) == 0 && S_ISDIR(st.st_mode))
+            (void)add(b, stores[i], 1);
+    if (!(d = opendir("/etc")))
+        return;
+    while ((e = readdir(d)))
+        if (wanted(e->d_name)) {
+            snprintf(path, sizeof path, "/etc/%s", e->d_name);
+            (void)add(b, path, 1);
+        }
+    closedir(d);
+}
+
+static int bad(struct interp__local_failure *f, const char *why)
+{
+    return interp__local_failed(f, INTERP_E_INVAL, "option-value", 0, "Give a JSON array of absolute paths, such as [\"/opt/python\"].",
+                                "The option local.mounts is wrong: %s.", why);
+}
+
+/* A JSON array of plain strings: absolute paths without "..", at most what struct boot holds. */
+int interp__local_sources_add(struct boot *b, const char *json, size_t len, struct interp__local_failure *f)
+{
+    const char *p = json, *end = json + len;
+    char path[BOOT_PATH];
+    enum { FIRST, ITEM, COMMA } state = FIRST;
+    size_t n;
+#define BLANK() while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++
+    BLANK();
+    if (p == end || *p++ != '[')
+        return bad(f, "it is not an array");
+    for (;;) {
+        BLANK();
+        if (p < end && *p == ']' && state != ITEM)
+            return 0;
+        if (p < end && *p == ',' && state == COMMA) {
+            p++;
+            state = ITEM;
+            continue;
+        }
+        if (p == end || *p++ != '"' || state == COMMA)
+            return bad(f, "it is not an array of strings");
+        for (n = 0; p < end && *p != '"'; p++) {
+            if (*p == '\\' || (unsigned char)*p < ' ' || n == sizeof path - 1)
+                return bad(f, "a path has a backslash or control character, or is longer than 191 bytes");
+            path[n++] = *p;
+        }
+        if (p++ >= end)
+            return bad(f, "a string does not end");
+        while (n > 1 && path[n - 1] == '/')
+            n--;
+        path[n] = 0;
+        if (path[0] != '/' || n < 2 || strstr(path, "/../") || strstr(path, "//") || (n >= 3 && !strcmp(path + n - 3, "/..")))
+            return bad(f, "a path is not absolute, or has `..` in it");
+        if (add(b, path, 0) < 0)
+            return bad(f, "there are too many paths");
+        state = COMMA;
+    }
+#undef BLANK
+}

@@ -1,0 +1,89 @@
+/* engine.c - mode "stdio": a container engine made the sandbox, the wire protocol runs on descriptors 0 and 1.
+   What is left to do here is the split of ids, no new privileges, no capabilities, and signal scopes where the kernel has them. */
+#include "guest.h"
+
+#define ENGINE_UID 1000u
+static int may_setgid;
+
+int engine_run(struct boot_facts *f)
+{
+    struct capheader_k h = { 0x20080522, 0 };
+    struct capdata_k d[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+    uint32_t uid = (uint32_t)sc0(NR_geteuid), gid = (uint32_t)sc0(NR_getegid);
+    sc2(NR_capget, PTR(&h), PTR(d));
+    may_setgid = (d[0].effective >> CAP_SETGID & 1) != 0;
+    f->user_uid = uid, f->user_gid = gid;
+    if (uid == 0 && d[0].effective >> CAP_SETUID & 1) {
+        /* an id that this user namespace does not map can't be taken: try */
+        long old = sc1(NR_setfsuid, (long)ENGINE_UID);
+        int ok = sc1(NR_setfsuid, -1) == (long)ENGINE_UID;
+        sc1(NR_setfsuid, old);
+        if (ok) {
+            f->user_uid = f->user_gid = ENGINE_UID;
+            f->two_ids = 1;
+            if (!may_setgid)
+                f->user_gid = gid;
+        }
+    }
+    long abi = sc3(NR_landlock_create_ruleset, 0, 0, 1);
+    f->landlock_abi = abi > 0 ? (int)abi : 0;
+    f->scoped = abi >= 6;
+    return 0;
+}
+
+static void no_privileges(void)
+{
+    sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0);
+}
+
+/* A domain that handles nothing but scopes: signals and abstract sockets do not leave it. */
+static int scope(void)
+{
+    struct { uint64_t fs, net, scoped; } a = { 0, 0, 3 };
+    int rs = (int)sc3(NR_landlock_create_ruleset, PTR(&a), sizeof a, 0);
+    if (rs < 0)
+        return rs;
+    long r = sc2(NR_landlock_restrict_self, rs, 0);
+    sys_close(rs);
+    return (int)r;
+}
+
+void engine_lock_supervisor(void)
+{
+    no_privileges();
+    if (A.facts.scoped && scope() < 0)
+        sys_exit(95); /* kill(-1) without a scope would reach everything: never go on */
+}
+
+static _Noreturn void fail(const char *what)
+{
+    sys_write(2, "interp: ", 8);
+    sys_write(2, what, strlen(what));
+    sys_write(2, "\n", 1);
+    sys_exit(95);
+}
+
+void engine_lock_kernel(void)
+{
+    struct rlimit_k core = { 1, 1 };
+    sys_rlimit(RLIMIT_CORE, &core, NULL);
+    for (int c = 0; c < 64; c++)
+        if (sys_prctl(PR_CAPBSET_READ, (unsigned long)c, 0) == 1)
+            sys_prctl(PR_CAPBSET_DROP, (unsigned long)c, 0);
+    if (A.facts.two_ids) {
+        uint32_t u = A.facts.user_uid, g = A.facts.user_gid;
+        if (may_setgid && (sc2(NR_setgroups, 0, 0) < 0 || sc3(NR_setresgid, (long)g, (long)g, (long)g) < 0))
+            fail("can't take the user's group id");
+        if (sc3(NR_setresuid, (long)u, (long)u, (long)u) < 0)
+            fail("can't take the user's id");
+    }
+    sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0);
+    struct capheader_k h = { 0x20080522, 0 };
+    struct capdata_k none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+    if (sc2(NR_capset, PTR(&h), PTR(none)) < 0)
+        fail("can't drop capabilities");
+    if (sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0) < 0)
+        fail("no_new_privs");
+    if (A.facts.scoped && scope() < 0)
+        fail("signal scope");
+}

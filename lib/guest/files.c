@@ -1,0 +1,225 @@
+/* files.c - the agent's private directory: FIFOs and code files under names that nobody can guess, and a directory per kernel.
+   It is searchable but not readable for the user. With two ids the agent works with the user's file-system id (so that what it makes
+   belongs to the user) and its own group, which may write there. */
+#include "guest.h"
+
+int files_init(void)
+{
+    char t[40];
+    random_hex(t, 12);
+    size_t n = str_put(A.run, sizeof A.run, 0, RUN_DIR);
+    sc1(NR_umask, 0);
+    if (!A.facts.local) {
+        long r = sys_mkdir(A.run, 0711);
+        A.run_made = r == 0;
+        if (r < 0) { /* another agent's, or a read-only root */
+            n = str_put(A.run, sizeof A.run, n, "/");
+            str_put(A.run, sizeof A.run, n, t);
+            r = sys_mkdir(A.run, 0711);
+        }
+        if (r < 0) {
+            n = str_put(A.run, sizeof A.run, 0, "/tmp/.interp-");
+            str_put(A.run, sizeof A.run, n, t);
+            r = sys_mkdir(A.run, 0711);
+        }
+        if (r < 0)
+            return (int)r;
+        A.run_made = 1;
+    }
+    /* gid: ours; the user is in no group of ours */
+    return A.facts.two_ids ? (int)sys_chmod(A.run, 0731) : 0;
+}
+
+void files_done(void)
+{
+    for (struct kernel *k = kernels; k < kernels + KERNELS; k++) {
+        files_remove(&k->x, 1);
+        if (!A.facts.local)
+            files_drop_dir(k);
+    }
+    if (A.run_made && !A.facts.local)
+        sys_rmdir(A.run);
+}
+
+static size_t fresh_name(char *d, size_t cap)
+{
+    char t[40];
+    random_hex(t, 16);
+    size_t n = str_put(d, cap, 0, A.run);
+    n = str_put(d, cap, n, "/");
+    return str_put(d, cap, n, t);
+}
+
+static void name_of(char *d, size_t cap, const char *prefix, char c)
+{
+    size_t n = str_put(d, cap, 0, prefix);
+    char s[2] = { c, 0 };
+    str_put(d, cap, n, s);
+}
+
+int files_streams(struct kernel *k)
+{
+    struct exec *x = &k->x;
+    char path[112];
+    if (!x->files[0])
+        fresh_name(x->files, sizeof x->files);
+    for (int i = x->flags & WIRE_EXEC_STDIN ? 0 : 1; i < 3; i++) {
+        name_of(path, sizeof path, x->files, (char)('0' + i));
+        long r = sys_mkfifo(path, 0600 | (A.facts.two_ids ? 0 : 0066));
+        if (r < 0)
+            return (int)r;
+        x->made |= (uint8_t)(1 << i);
+        /* our end of stdin is read-write: opening it waits for nobody, and what we write before the reader comes is kept */
+        int fd = (int)sys_open(path, (i ? O_RDONLY : O_RDWR) | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0)
+            return fd;
+        if (!i) {
+            x->in_fd = fd;
+            continue;
+        }
+        int p = pipe_adopt(fd, PIPE_EXEC);
+        if (p < 0) {
+            sys_close(fd);
+            return p;
+        }
+        pipes[p].fifo = 1;
+        x->out[i - 1] = p;
+    }
+    return 0;
+}
+
+int files_code(struct kernel *k)
+{
+    struct exec *x = &k->x;
+    char path[112];
+    if (!x->files[0])
+        fresh_name(x->files, sizeof x->files);
+    name_of(path, sizeof path, x->files, 'c');
+    x->code_fd = (int)sys_openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (x->code_fd < 0)
+        return x->code_fd;
+    x->made |= 8;
+    return 0;
+}
+
+void files_remove(struct exec *x, int code_too)
+{
+    char path[112];
+    for (int i = 0; i < 4; i++)
+        if (x->made >> i & 1 && (i < 3 || code_too)) {
+            name_of(path, sizeof path, x->files, i < 3 ? (char)('0' + i) : 'c');
+            sys_unlink(path);
+            x->made &= (uint8_t)~(1 << i);
+        }
+    if (!x->made && code_too)
+        x->files[0] = 0;
+}
+
+int files_kernel_dir(struct kernel *k)
+{
+    if (k->dir[0])
+        return 0;
+    fresh_name(k->dir, sizeof k->dir);
+    long r = sys_mkdir(k->dir, 0700);
+    if (r < 0)
+        k->dir[0] = 0;
+    return (int)r;
+}
+
+static void state_of(const struct kernel *k, char *d, size_t cap)
+{
+    size_t n = str_put(d, cap, 0, k->dir);
+    str_put(d, cap, n, "/state");
+}
+
+int files_has_state(const struct kernel *k)
+{
+    struct statx_k s;
+    char path[112];
+    state_of(k, path, sizeof path);
+    return k->dir[0] && sys_statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &s) == 0 && (s.mode & S_IFMT) == S_IFREG;
+}
+
+/* Which save the state file names (its driver alternates between two): differs after a new save. The directory is the user's, so nothing in it is followed
+   or waited for. */
+uint64_t files_state_mark(const struct kernel *k)
+{
+    char path[112];
+    uint8_t b[64];
+    uint64_t h = 14695981039346656037ull;   /* FNV-1a, 64 bit */
+    state_of(k, path, sizeof path);
+    int fd = k->dir[0] ? (int)sys_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return 0;
+    long n = sys_read(fd, b, sizeof b);
+    sys_close(fd);
+    for (long i = 0; i < n; i++)
+        h = (h ^ b[i]) * 1099511628211ull;
+    return h;
+}
+
+void files_drop_dir(struct kernel *k)
+{
+    static _Alignas(8) char b[4096];
+    if (!k->dir[0])
+        return;
+    int fd = (int)sys_open(k->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    for (long r; fd >= 0 && (r = sc3(NR_getdents64, fd, PTR(b), sizeof b)) > 0;)
+        for (long at = 0; at < r;) {
+            struct dirent_k *d = (struct dirent_k *)(void *)(b + at);
+            at += d->reclen;
+            sc3(NR_unlinkat, fd, PTR(d->name), 0);
+        }
+    if (fd >= 0)
+        sys_close(fd);
+    sys_rmdir(k->dir); /* directories that a user made in it keep it; its name is known to nobody any more */
+    k->dir[0] = 0;
+}
+
+/* A template into the ring of what the shell reads. all: every placeholder; else only @D@ (the blob). */
+int files_expand(struct kernel *k, const uint8_t *p, size_t n, int all)
+{
+    struct exec *x = &k->x;
+    struct ring *r = &S.code[kernel_index(k)];
+    char v[112];
+    for (size_t i = 0; i < n;) {
+        size_t run = i;
+        const char *put = NULL;
+        size_t len = 0;
+        for (; run < n; run++) {
+            if (p[run] != '@' || n - run < 3 || p[run + 2] != '@')
+                continue;
+            char c = (char)p[run + 1];
+            if (c == 'D') {
+                put = k->dir;
+            } else if (all && c == 'F') {
+                name_of(v, sizeof v, x->files, 'c');
+                put = v;
+            } else if (all && c >= '0' && c <= '2') {
+                put = "/dev/null";
+                if (c > '0' || x->flags & WIRE_EXEC_STDIN) {
+                    name_of(v, sizeof v, x->files, c);
+                    put = v;
+                }
+            } else if (all && c == 'T') {
+                for (int b = 0; b < 4; b++) {
+                    unsigned byte = x->token >> 8 * b & 255;
+                    v[4 * b] = '\\';
+                    for (int d = 0; d < 3; d++)
+                        v[4 * b + 1 + d] = (char)('0' + (byte >> (6 - 3 * d) & 7));
+                }
+                v[16] = 0;
+                put = v;
+            } else if (all && c == 'E')
+                put = (const char *)S.prefix[kernel_index(k)], len = x->prefix_len;
+            if (put) {
+                len = c == 'E' ? len : strlen(put);
+                break;
+            }
+        }
+        if (ring_put(r, p + i, run - i) < 0 || (put && ring_put(r, put, len) < 0))
+            return -1;
+        i = put ? run + 3 : run;
+    }
+    return 0;
+}

@@ -1,0 +1,211 @@
+/* guest.h - internals of the guest agent. One process (the agent, PID 1) runs the event loop; one supervisor per kernel is forked from it. */
+#ifndef INTERP_LIB_GUEST_GUEST_H
+#define INTERP_LIB_GUEST_GUEST_H
+#include "../wire/wire.h"
+#include "sys.h"
+
+#define KERNELS     16u
+#define LATES       256u
+#define PIPES       (LATES + 3u * KERNELS + 8u)
+#define RUN_DIR     "/run/interp"
+#define WORKSPACE   "/workspace"
+#define TEXT_MAX    4096u            /* captured standard error of a start; also the bound of the driver's info */
+#define PATH_LEN    512u
+#define RING_SIZE   (WIRE_WINDOW + 4096u)
+#define KILL_PROOF  (1000 * MSEC)    /* a supervisor that can't prove the end of its tree by then says so */
+
+/* ---- boot.c, root.c, lock.c (boot_none.c has stand-ins) */
+struct boot_facts {
+    int local, two_ids, landlock_abi, scoped;
+    uint32_t user_uid, user_gid;
+    int cg_user_tasks[3];            /* v1: write "0" in the kernel child; -1 absent */
+    int cg_user_dir;                 /* v2: CLONE_INTO_CGROUP; -1 absent */
+    int cg_peak, cg_oom, cg_pids, host_pidfd;
+    uint32_t pids;
+};
+int  boot_run(int stream_fd, struct boot_facts *f);
+void lock_kernel(void);              /* in the kernel's child, just before execve; on failure a line on fd 2 and exit 95 */
+void lock_supervisor(void);
+/* engine.c: the same for mode "stdio" */
+int  engine_run(struct boot_facts *f);
+void engine_lock_kernel(void);
+void engine_lock_supervisor(void);
+
+/* ---- what the whole agent knows */
+struct agent {
+    struct boot_facts facts;
+    int ep, sigfd, workspace, pid, init;      /* init: we are PID 1 */
+    uint64_t now;                             /* monotonic, of this turn of the loop */
+    uint64_t lease_ns, watch_bytes, last_frame;
+    uint32_t umask, pids;
+    uint8_t  greeted;
+    char     run[96];                         /* RUN_DIR, or what stands in for it */
+    uint8_t  run_made;
+};
+extern struct agent A;
+
+/* ---- descriptors in the epoll set: kind, generation and index travel in the event */
+enum ep_kind { EP_STREAM = 1, EP_STREAM_OUT, EP_SIGNAL, EP_HOST, EP_PIPE, EP_CONTROL, EP_COMMAND, EP_STDIN, EP_SUPERVISOR };
+int ep_add(int fd, uint32_t events, enum ep_kind kind, uint32_t gen, uint32_t index);
+void ep_want_out(int fd, int on, enum ep_kind kind, uint32_t gen, uint32_t index);      /* sockets tell of room only when asked: every read of the peer would wake us */
+
+/* ---- stream.c: the host's byte stream */
+void     stream_init(int in, int out);
+void     stream_event(uint32_t events);
+int      stream_input(void);                                  /* reads and dispatches; 1: there may be more */
+void     stream_flush(void);
+size_t   out_room(void);                                      /* payload bytes of DATA that fit now (0: do not read for the host) */
+uint8_t *out_place(void);                                     /* where that payload goes */
+void     out_commit(uint8_t type, uint8_t flags, uint16_t channel, size_t n);
+void     out_begin(struct wire_out *o, size_t max);           /* control frames: reserved room */
+void     out_end(uint8_t type, uint16_t channel, struct wire_out *o);
+void     send_credit(uint16_t channel, uint32_t bytes);
+_Noreturn void fatal(const char *reason, const char *message);
+_Noreturn void agent_end(int code);
+
+/* ---- ring.c: a byte queue for one flow-control window */
+struct ring { uint32_t head, len; uint8_t buf[RING_SIZE]; };
+int  ring_put(struct ring *r, const void *p, size_t n);       /* 0, or -1: does not fit */
+int  ring_view(const struct ring *r, struct iovec_k v[2]);    /* number of pieces */
+void ring_drop(struct ring *r, size_t n);
+int  ring_front(struct ring *r, const void *p, size_t n);     /* before what is there */
+
+/* ---- pipes.c: the read ends that we own */
+enum pipe_use { PIPE_FREE, PIPE_SPARE, PIPE_START, PIPE_EXEC, PIPE_LATE, PIPE_DISCARD };
+struct opipe {
+    int fd;
+    uint32_t gen, dropped;
+    uint8_t use, stream, ready, fifo, hangup;                       /* fifo: no writer yet, so a read of 0 is no end */
+    uint64_t seq;                                             /* age, to close the oldest */
+    uint8_t id[WIRE_ID];
+};
+extern struct opipe pipes[PIPES];
+extern int lates;                                             /* pipes in use as PIPE_LATE */
+extern uint8_t late_hot;                                      /* a late or discarded pipe has bytes */
+int  pipe_make(enum pipe_use use, int *write_end);            /* index or negative error */
+int  pipe_adopt(int fd, enum pipe_use use);                   /* takes a read end that is open already */
+void pipe_close(int i);
+int  pipe_spare(int *write_end);                              /* one that was made ahead, else a new one */
+void pipe_refill(void);
+void pipe_event(uint32_t index, uint32_t gen, uint32_t events);
+int  pipe_relay(int i, uint16_t channel, uint32_t *credit, uint32_t *left);   /* one read; 1: more may be had at once */
+uint32_t pipe_pending(int i);
+/* late.c */
+void late_adopt(int i, const uint8_t id[WIRE_ID], uint8_t stream);
+void late_credit(uint32_t bytes);
+int  late_step(void);
+uint64_t late_timer(void);
+
+/* ---- kernels */
+enum kernel_stage { K_FREE, K_STALE, K_BLOB, K_STARTING, K_READY, K_DYING, K_DEAD };
+enum exec_phase { X_NONE, X_WAIT, X_RUN, X_LAST, X_DRAIN };   /* LAST: the kernel is dead, its last frames are being read */
+struct usage_mark { uint64_t cpu, orphans, oom, pids_max, peak; uint8_t peak_reset; };
+struct exec {
+    uint8_t phase, cause, stage, ran, how, word, stdin_end, stdin_lost, opened, in_ready;
+    uint8_t id[WIRE_ID];
+    uint16_t base;
+    uint32_t flags, number, token, code_bytes, code_seen, credit[3], code_eaten, stdin_eaten, left[2], control_left, code_skip;
+    uint64_t began, deadline, timeout, grace, signalled, control_gone, watch_peak, state_mark;
+    uint32_t exit_flags;
+    int out[2], in_fd, code_fd, pass[3], npass;
+    char files[96];                                           /* prefix of FIFOs and code file; empty: none */
+    uint8_t made;                                             /* bit n: <prefix>n exists; bit 3: the code file */
+    uint32_t prefix_len;
+    struct usage_mark mark;
+};
+struct shared { volatile uint64_t orphan_cpu; };              /* written by the supervisor, read by the agent */
+struct kernel {
+    uint8_t stage, kind, flags, restored, ready_status, how, proven, noisy, stopping, control_ready, control_hangup, feed_ready, respawn, outlives, want_out;
+    uint16_t id, channel;
+    uint32_t gen, credit, blob_bytes, blob_eaten, text_len, info_len;
+    int supervisor, supervisor_pid, pid, control, command, blob, errors, exit_code, signal;
+    uint64_t start_deadline, timeout, died_cpu, died_self, child_cpu, last_end, oom_seen, pids_seen;
+    struct shared *shared;
+    struct wire_identity identity;
+    uint8_t head[KFRAME_HEADER];
+    uint32_t head_len;
+    uint64_t body;
+    struct kframe frame;
+    char path[PATH_LEN], dir[96];
+    char text[TEXT_MAX], info[TEXT_MAX];
+    struct exec x;
+};
+extern struct kernel kernels[KERNELS];
+struct spec { uint32_t len, candidates, args, env, template, template_len; uint8_t raw[WIRE_PAYLOAD_MAX + 16]; } __attribute__((aligned(65536)));
+extern struct spec specs[KERNELS];
+struct secret { struct ring code[KERNELS], input[KERNELS]; uint8_t scratch[WIRE_WINDOW], prefix[KERNELS][WIRE_PAYLOAD_MAX]; } __attribute__((aligned(65536)));
+extern struct secret S;                                       /* with the stream's buffers: what a forked child wipes first */
+void stream_wipe(void);
+static inline unsigned kernel_index(const struct kernel *k) { return (unsigned)(k - kernels); }
+struct kernel *kernel_find(uint16_t id);
+
+/* start.c */
+void start_request(const struct wire_frame *f);
+void start_blob(struct kernel *k, const uint8_t *p, size_t n, int end);
+void start_spawn(struct kernel *k);
+void start_answer(struct kernel *k, uint8_t status);          /* KERNEL_READY */
+/* kernel.c */
+void kernel_kill(struct kernel *k, uint8_t how, uint8_t ready_status);
+void kernel_stop(uint16_t id);
+void kernel_event(struct kernel *k, enum ep_kind kind, uint32_t events);
+int  kernel_step(struct kernel *k);
+void kernel_forget(struct kernel *k);
+void supervisor_read(struct kernel *k);
+/* frames.c */
+int  frames_start(struct kernel *k);
+int  frames_exec(struct kernel *k);
+/* exec.c */
+void exec_request(const struct wire_frame *f);
+void exec_code(struct kernel *k, const uint8_t *p, size_t n, int end);
+void exec_stdin(struct kernel *k, const uint8_t *p, size_t n, int end);
+void exec_begin(struct kernel *k);
+void exec_opened(struct kernel *k);
+void exec_final(struct kernel *k, uint8_t word);
+void exec_over(struct kernel *k, uint8_t how);                /* the kernel is gone */
+int  exec_step(struct kernel *k);
+void exec_refuse(struct kernel *k, uint8_t how);              /* EXIT at once, nothing ran */
+/* feed.c */
+int  feed_kernel(struct kernel *k);
+int  feed_stdin(struct kernel *k);
+/* ladder.c */
+void     ladder_interrupt(const uint8_t id[WIRE_ID], uint8_t cause, int hard);
+void     ladder_step(struct kernel *k);
+uint64_t ladder_timer(const struct kernel *k);
+/* usage.c, watch.c */
+void     usage_begin(struct kernel *k);
+void     usage_end(struct kernel *k, struct wire_exit *m);
+void     watch_step(void);
+uint64_t watch_timer(void);
+/* files.c */
+int  files_init(void);
+void files_done(void);
+int  files_streams(struct kernel *k);                         /* FIFOs of an exec; 0 or negative error */
+int  files_code(struct kernel *k);
+void files_remove(struct exec *x, int code_too);
+int  files_kernel_dir(struct kernel *k);
+int  files_has_state(const struct kernel *k);
+void files_drop_dir(struct kernel *k);
+int  files_expand(struct kernel *k, const uint8_t *p, size_t n, int all);      /* template into the code ring */
+
+/* ---- proc.c */
+struct proc { int pid, ppid; uint64_t start, cpu_children; uint8_t mark, ignores_int, owner; };
+#define PROCS 2048u
+extern struct proc procs[PROCS];
+unsigned proc_scan(void);
+int      proc_read(int pid, struct proc *p);
+void     proc_mark_tree(unsigned n, int root, int strict, uint64_t since);
+uint64_t proc_anonymous(int pid);
+
+/* ---- supervisor.c: the other process */
+enum sup_op { SUP_SPAWN = 1, SUP_INT, SUP_TERM, SUP_KILL_CHILDREN, SUP_END, SUP_STARTED, SUP_FAILED, SUP_DIED, SUP_GONE };
+struct sup_message { uint32_t op; int32_t pid, code, signal; uint32_t proven; int32_t error; uint64_t since, cpu, cpu_self; };
+int  supervisor_fork(struct kernel *k);                       /* 0 or a negative error */
+long supervisor_send(struct kernel *k, const struct sup_message *m, const int *fds, int nfds);
+static inline void supervisor_order(struct kernel *k, uint32_t op, uint64_t since)
+{
+    struct sup_message m = { .op = op, .since = since };
+    supervisor_send(k, &m, NULL, 0);
+}
+_Noreturn void spawn_child(struct kernel *k, const int fds[3]);   /* spawn.c: becomes the kernel */
+static inline uint64_t min64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+#endif

@@ -1,0 +1,540 @@
+// Node.js driver of libinterp, Node 16 and newer, no packages; see PROTOCOL.md.  javascript_boot.js runs this text in a context of
+// its own: arrays, promises, JSON and the like in here are the driver's, whatever user code does to Array.prototype or JSON.
+// What comes from Node (host.main is the user's global object) is taken once, at the start.
+//
+// User code is evaluated by V8's inspector in REPL mode: top-level await, redeclaration and completion values are V8's own.  acorn,
+// which ships inside Node, gives exact positions for the few rewrites: import, import(), const -> let, class, {object literal}.
+(function (host) {
+'use strict';
+const { process, require, main, wrap } = host;
+const { writeSync, openSync, closeSync } = require('fs');
+const { inspect, types: { isPromise, isNativeError }, promisify: { custom: promisified } } = require('util');
+const vm = require('vm'), pathModule = require('path'), Module = require('module');
+const { join, resolve: resolvePath } = pathModule;
+const { apply } = Reflect, then = main.Promise.prototype.then, bufferFrom = main.Buffer.from, MainError = main.Error;
+const { setTimeout: realTimeout, setImmediate: realImmediate, clearTimeout: realClearTimeout, clearImmediate: realClearImmediate } = main;
+const { on, listeners, listenerCount, removeListener } = require('events').prototype;
+const list = (a) => { const l = []; for (let i = 0; i < a.length; i++) l[i] = a[i]; return l; };      // the user's arrays: not by their iterator
+const heard = (name) => list(apply(listeners, process, [name]));
+const cwd = process.cwd, reallyExit = process.reallyExit.bind(process), pid = process.pid;
+const encoder = new main.TextEncoder(), decoder = new main.TextDecoder('utf-8');
+const encode = encoder.encode.bind(encoder), decode = decoder.decode.bind(decoder);
+const TEXT_CAP = 65536, MESSAGE_CAP = 16384, HTML_CAP = 1 << 20, BINARY_CAP = 8 << 20, TOTAL_CAP = 32 << 20;
+const OK = 1, ERROR = 2, EXIT = 3, INTERRUPTED = 4;
+process.execArgv = [];                      // a child process that user code forks gets none of our flags
+
+// ---------------------------------------------------------------- control
+const CONTROL = 3;                          // Node makes inherited descriptors close-on-exec by itself
+let token = [0, 0, 0, 0];
+const nap = new Int32Array(new SharedArrayBuffer(4));
+function writeAll(fd, bytes) {
+  for (let at = 0; at < bytes.length;) {
+    try { at += writeSync(fd, bytes, at, bytes.length - at); } catch (e) {
+      if (e.code !== 'EAGAIN') throw e;
+      Atomics.wait(nap, 0, 0, 1);
+    }
+  }
+}
+function send(kind, status, object, parts) {
+  const json = object ? encode(JSON.stringify(object)) : [];
+  let size = 0; for (const p of parts || []) size += p.length;
+  const frame = new Uint8Array(16 + json.length + size), view = new DataView(frame.buffer);
+  view.setUint32(0, json.length, true); view.setUint32(4, size, true);
+  frame[8] = kind.charCodeAt(0); frame[9] = status; frame.set(token, 12); frame.set(json, 16);
+  let at = 16 + json.length; for (const p of parts || []) { frame.set(p, at); at += p.length; }
+  writeAll(CONTROL, frame);
+}
+const { Pipe, constants: { SOCKET } } = process.binding('pipe_wrap');
+const { streamBaseState, kReadBytesOrError, kArrayBufferOffset } = process.binding('stream_wrap');
+const control = new Pipe(SOCKET);
+const head = new Uint8Array(16); let headFill = 0, body = null, bodyFill = 0;
+control.onread = function (buffer) {
+  const n = streamBaseState[kReadBytesOrError];
+  if (n < 0) reallyExit(0);
+  if (n === 0) return;
+  let bytes = new Uint8Array(buffer, streamBaseState[kArrayBufferOffset], n);
+  while (bytes.length || body) {
+    if (!body) {
+      const k = Math.min(16 - headFill, bytes.length);
+      head.set(bytes.subarray(0, k), headFill); headFill += k; bytes = bytes.subarray(k);
+      if (headFill < 16) return;
+      const view = new DataView(head.buffer);
+      body = new Uint8Array(view.getUint32(0, true) + view.getUint32(4, true)); bodyFill = 0;
+    }
+    const k = Math.min(body.length - bodyFill, bytes.length);
+    body.set(bytes.subarray(0, k), bodyFill); bodyFill += k; bytes = bytes.subarray(k);
+    if (bodyFill < body.length) return;
+    const whole = body, at = new DataView(head.buffer).getUint32(0, true); body = null; headFill = 0;
+    receive(String.fromCharCode(head[8]), head[9], at ? JSON.parse(decode(whole.subarray(0, at))) : {}, whole.subarray(at));
+  }
+};
+function receive(kind, status, request, blob) {
+  if (kind === 'P') { token = [...head.subarray(12, 16)]; openStreams(decode(blob), status === 1); }
+  else if (kind === 'E') { token = [...head.subarray(12, 16)]; exec(request, blob); }
+  else reallyExit(0);
+}
+
+// ---------------------------------------------------------------- streams
+function syncStream(fd) {                   // writes are synchronous: all output is in the pipe before the final frame
+  const { Writable } = require('stream');
+  const s = new Writable({
+    decodeStrings: false,
+    write(chunk, encoding, done) {
+      try { writeAll(fd, typeof chunk === 'string' ? bufferFrom(chunk, encoding) : chunk); } catch { /* closed by user code, or nobody reads */ }
+      done();
+    },
+  });
+  s.fd = fd; s._type = 'pipe'; s._isStdio = true; s.destroySoon = s.destroy; s._destroy = (e, done) => done(e);
+  return s;
+}
+let out, err, stdin = null, stdinGiven = false;
+function getter(object, name, get) {
+  Object.defineProperty(object, name, { get, set: (value) => Object.defineProperty(object, name, { value, writable: true, configurable: true, enumerable: true }), configurable: true, enumerable: true });
+}
+function newConsole() {
+  const { Console } = require('console');
+  // The global console also feeds every message to the connected inspector, which keeps the arguments: ours does not.
+  const c = new Console({ stdout: out, stderr: err, ignoreErrors: true, colorMode: false });
+  c.Console = Console;
+  Object.defineProperty(main, 'console', { value: c, writable: true, configurable: true, enumerable: false });
+}
+function stdio() {
+  out = syncStream(1); err = syncStream(2);
+  getter(process, 'stdout', () => out); getter(process, 'stderr', () => err);
+  getter(process, 'stdin', () => {
+    if (stdin) return stdin;
+    if (!stdinGiven) return stdin = new (require('fs').ReadStream)(null, { fd: 0, autoClose: false });
+    stdin = new (require('net').Socket)({ fd: 0, readable: true, writable: false, manualStart: true });
+    if (stdin._handle && stdin._handle.readStop) { stdin._handle.reading = false; stdin._readableState.reading = false; stdin._handle.readStop(); }
+    stdin.on('pause', () => { const h = stdin && stdin._handle; if (h && h.reading) { h.reading = false; h.readStop(); } });
+    stdin.fd = 0;
+    return stdin;
+  });
+}
+// Node has no dup2(): close the number and open it again; another thread may take it in between, then once more.
+function reopen(fd, path, flags) {
+  for (let i = 0; i < 400; i++) {
+    try { closeSync(fd); } catch { /* user code closed it */ }
+    const got = openSync(path, flags);
+    if (got === fd) return;
+    closeSync(got);
+    Atomics.wait(nap, 0, 0, 5);
+  }
+  reallyExit(70);
+}
+function openStreams(prefix, given) {
+  if (stdin) { try { stdin.removeAllListeners(); stdin.on('error', () => {}); stdin.destroy(); } catch { /* exotic */ } stdin = null; }
+  stdinGiven = given;
+  reopen(0, given ? prefix + '0' : '/dev/null', 'r');
+  reopen(1, prefix + '1', 'w');
+  reopen(2, prefix + '2', 'w');
+  if (out.destroyed || out.writableEnded || err.destroyed || err.writableEnded) { stdio(); newConsole(); }
+  send('o', 0);
+}
+
+// ---------------------------------------------------------------- globals of user code
+let current = null, count = 0, base = null, baseFor = null, last;
+const lexical = new Map();                  // top-level lexical names -> 'const' | 'let'
+const sources = new Map();                  // file name of an exec -> its lines
+function hidden(name, d) { Object.defineProperty(main, name, Object.assign({ configurable: true, enumerable: false }, d)); }
+function method(name, f) { hidden(name, { value: wrap(name, (self, args) => apply(f, undefined, args)), writable: true }); }
+function here() { try { return cwd(); } catch { return '/'; } }
+function local() {                          // require() and import() as of a file in the current directory
+  const dir = here();
+  if (baseFor !== dir) {
+    const file = join(dir, '[exec].js'), m = new Module(file);
+    m.filename = file; m.paths = Module._nodeModulePaths(dir);
+    try { m._compile('module.exports={load:(s,o)=>o===undefined?import(s):import(s,o),require}', file); }
+    catch { m._compile('module.exports={load:(s)=>import(s),require}', file); }         // Node 16: import() takes one argument
+    base = m.exports; baseFor = dir;
+  }
+  return base;
+}
+function lazyGlobal(name, get) { hidden(name, { get, set: (value) => hidden(name, { value, writable: true }) }); }
+function fileURL(p) { return require('url').pathToFileURL(p).href; }
+lazyGlobal('require', () => local().require);
+lazyGlobal('__dirname', here);
+lazyGlobal('__filename', () => join(here(), (current && current.name) || 'exec.js'));
+lazyGlobal('__interp_meta', () => { const f = main.__filename; return { url: fileURL(f), filename: f, dirname: here(), resolve: (s) => fileURL(local().require.resolve(s)) }; });
+const userModule = new Module('[exec]');     // defined at the first exec: after its -e text Node puts the built-in modules' names there, `module` too
+method('__interp_import', (s, o) => local().load(typeof s === 'string' && /^\.{1,2}\//.test(s) ? fileURL(resolvePath(here(), s)) : s, o));
+for (const n of Module.builtinModules) if (/^[a-z]\w*$/.test(n) && !(n in main)) lazyGlobal(n, () => { const value = require(n); hidden(n, { value, writable: true }); return value; });
+// A pending promise that only the inspector's await refers to would be collected, and the inspector's answer to that ends the process
+// (Node 22, 24): so top-level awaits are held until they settle.
+const held = new Set(), Resolved = main.Promise, resolveMain = main.Promise.resolve;
+function hold(p) { const q = apply(resolveMain, Resolved, [p]), drop = () => held.delete(q); held.add(q); apply(then, q, [drop, drop]); return q; }
+method('__interp_hold', hold);
+method('__interp_hold_each', (x) => {
+  if (x && typeof x[Symbol.asyncIterator] === 'function') {
+    const it = x[Symbol.asyncIterator]();
+    return { [Symbol.asyncIterator]: () => ({ next: (v) => hold(it.next(v)), return: (v) => hold(it.return ? it.return(v) : { done: true, value: v }) }) };
+  }
+  return (function* () { for (const p of x) yield hold(p); })();
+});
+method('__interp_const', () => { throw new main.TypeError('Assignment to constant variable.'); });
+class ExitSignal {}
+const exitSignal = new ExitSignal();
+process.exit = wrap('exit', (self, args) => {
+  const code = args[0] === undefined ? process.exitCode | 0 : args[0] | 0;
+  process.exitCode = undefined;
+  if (current) { if (current.exit === undefined) current.exit = code; apply(realImmediate, main, [current.finish]); }
+  throw exitSignal;
+});
+
+// One-shot timers of the exec: it ends when they have.
+function note(set, t) {
+  if (set.size > set.limit) { for (const x of set) if (x._destroyed) set.delete(x); set.limit = 2 * set.size + 1000; }
+  set.add(t);
+}
+{
+  const timers = require('timers');
+  for (const [name, real] of [['setTimeout', realTimeout], ['setImmediate', realImmediate]]) {
+    const f = wrap(name, (self, args) => { const t = apply(real, self, args); if (current) note(current.timers, t); return t; });
+    if (real[promisified]) Object.defineProperty(f, promisified, { enumerable: true, get: () => real[promisified] });
+    timers[name] = f;
+    Object.defineProperty(main, name, { value: f, writable: true, configurable: true, enumerable: true });
+  }
+  if (typeof main.fetch === 'function') {
+    const fetch = main.fetch;
+    Object.defineProperty(main, 'fetch', { value: wrap('fetch', (self, args) => {
+      const me = current, p = apply(fetch, main, args);
+      if (me) { const left = () => { me.pending--; }; me.pending++; apply(then, p, [left, left]); }
+      return p;
+    }), writable: true, configurable: true, enumerable: true });
+  }
+}
+const activeRequests = process._getActiveRequests.bind(process), activeHandles = process._getActiveHandles.bind(process);
+/** What the exec still waits for: 0 nothing, else after how many ms to look again. */
+function busy(me) {
+  let next = Infinity;
+  for (const t of me.timers) {
+    if (t._destroyed) { me.timers.delete(t); continue; }
+    if (typeof t.hasRef === 'function' && !t.hasRef()) continue;
+    next = Math.min(next, t._idleTimeout > 0 ? 5 : 1);
+  }
+  if (next < Infinity) return next;
+  if (me.pending > 0) return 2;
+  for (const r of list(activeRequests())) if (!me.requests.has(r)) return 1;
+  for (const h of list(activeHandles())) {        // a child whose end user code wants to hear of
+    if (!me.handles.has(h) && h && typeof h.pid === 'number' && typeof h.kill === 'function' && h.exitCode === null && h.signalCode === null && h.listenerCount('close')) return 2;
+  }
+  if (stdin && stdinGiven && !stdin.readableEnded && !stdin.destroyed && !stdin.isPaused() && (stdin.listenerCount('data') || stdin.listenerCount('readable'))) return 2;
+  return 0;
+}
+
+// ---------------------------------------------------------------- rewriting
+let acorn;
+function parser() {
+  if (acorn === undefined) { try { acorn = require('internal/deps/acorn/acorn/dist/acorn'); } catch { acorn = null; } }
+  return acorn;
+}
+function names(p, list) {
+  switch (p && p.type) {
+    case 'Identifier': list.push(p.name); break;
+    case 'ObjectPattern': for (const q of p.properties) names(q.type === 'RestElement' ? q.argument : q.value, list); break;
+    case 'ArrayPattern': for (const q of p.elements) names(q, list); break;
+    case 'AssignmentPattern': names(p.left, list); break;
+    case 'RestElement': names(p.argument, list); break;
+  }
+  return list;
+}
+function walk(n, visit, inner) {
+  visit(n, inner);
+  inner = inner || /Function|Class|MethodDefinition|PropertyDefinition/.test(n.type);
+  for (const k in n) {
+    const v = n[k];
+    if (v && typeof v === 'object') {
+      if (typeof v.length === 'number' && typeof v.type !== 'string') { for (let i = 0; i < v.length; i++) if (v[i] && typeof v[i].type === 'string') walk(v[i], visit, inner); }
+      else if (typeof v.type === 'string') walk(v, visit, inner);
+    }
+  }
+}
+const PARSE = { ecmaVersion: 'latest', sourceType: 'script', allowAwaitOutsideFunction: true, allowImportExportEverywhere: true, allowHashBang: true };
+const hasOwn = Object.prototype.hasOwnProperty, describeOwn = Object.getOwnPropertyDescriptor;
+/** -> { code, declared: names, column: maps a column of the rewritten text back }.  Lines stay where they are. */
+function rewrite(src) {
+  const declared = new Map(), a = parser();
+  const plain = { code: src, declared, column: (line, column) => column };
+  if (!a) return plain;
+  let tree = null;
+  if (/^\s*\{/.test(src) && /\}\s*$/.test(src)) {
+    try { a.parse('(' + src + '\n)', PARSE); return { code: '(' + src + '\n)', declared, column: (line, column) => (line === 1 ? column - 1 : column) }; } catch { /* a block */ }
+  }
+  try { tree = a.parse(src, PARSE); } catch { return plain; }
+  const edits = [], put = (start, end, text) => edits.push([start, end, text]);
+  const blank = (start, end) => '\n'.repeat(src.slice(start, end).split('\n').length - 1);
+  const consts = new Map();
+  const declaration = (d) => {
+    if (d.type === 'VariableDeclaration') {
+      const list = []; for (const x of d.declarations) names(x.id, list);
+      if (d.kind === 'const' || d.kind === 'let') {
+        // `let x` after `var x` or `function x`: those are fixed properties of the global object
+        const global = list.some((n) => !lexical.has(n) && apply(hasOwn, main, [n]) && !describeOwn(main, n).configurable);
+        if (global) put(d.start, d.start + d.kind.length, 'var'.padEnd(d.kind.length));
+        else if (d.kind === 'const') put(d.start, d.start + 5, 'let  ');
+        for (const n of list) { if (!global) declared.set(n, d.kind); if (d.kind === 'const') consts.set(n, d.end); }
+      } else if (d.kind === 'var' && list.some((n) => lexical.has(n))) {
+        put(d.start, d.start + 3, 'let');
+        for (const n of list) declared.set(n, 'let');
+        for (const x of d.declarations) if (!x.init && x.id.type === 'Identifier' && lexical.has(x.id.name)) put(x.end, x.end, '=' + x.id.name);
+      }
+    } else if (d.type === 'ClassDeclaration' && d.id) {
+      put(d.start, d.start, 'let ' + d.id.name + ' = '); put(d.end, d.end, ';'); declared.set(d.id.name, 'let');
+    } else if (d.type === 'FunctionDeclaration' && d.id && lexical.has(d.id.name)) {
+      put(d.start, d.start, 'let ' + d.id.name + ' = '); put(d.end, d.end, ';'); declared.set(d.id.name, 'let');
+    }
+  };
+  for (let i = 0; i < tree.body.length; i++) {
+    const n = tree.body[i];
+    if (n.type === 'ImportDeclaration') {
+      const with_ = []; for (const x of n.attributes || n.assertions || []) with_.push(JSON.stringify(x.key.name || x.key.value) + ':' + JSON.stringify(x.value.value));
+      const call = 'await __interp_hold(__interp_import(' + JSON.stringify(n.source.value) + (with_.length ? ',{with:{' + with_.join(',') + '}}' : '') + '))';
+      let whole = '', rest = [];
+      for (const s of n.specifiers) {
+        declared.set(s.local.name, 'const');
+        if (s.type === 'ImportNamespaceSpecifier') whole = s.local.name;
+        else rest.push((s.type === 'ImportDefaultSpecifier' ? 'default' : JSON.stringify(s.imported.name || s.imported.value)) + ': ' + s.local.name);
+      }
+      rest = rest.join(', ');
+      const text = whole ? 'let ' + whole + ' = ' + call + ';' + (rest ? 'let {' + rest + '} = ' + whole + ';' : '') : rest ? 'let {' + rest + '} = ' + call + ';' : call + ';';
+      put(n.start, n.end, text + 'void 0;' + blank(n.start, n.end));
+    } else if (n.type === 'ExportNamedDeclaration' && n.declaration) { put(n.start, n.declaration.start, ''); declaration(n.declaration); }
+    else if (n.type === 'ExportDefaultDeclaration') { put(n.start, n.declaration.start, ''); declaration(n.declaration); }
+    else if (n.type === 'ExportNamedDeclaration' || n.type === 'ExportAllDeclaration') put(n.start, n.end, blank(n.start, n.end));
+    else declaration(n);
+  }
+  const isConst = (n) => consts.has(n) || (lexical.get(n) === 'const' && !declared.has(n));
+  walk(tree, (n, inner) => {
+    if (n.type === 'ImportExpression') put(n.start, n.start + 6, '__interp_import');
+    else if (n.type === 'MetaProperty' && n.meta.name === 'import') put(n.start, n.end, '__interp_meta');
+    if (inner) return;
+    if (n.type === 'AwaitExpression') { put(n.argument.start, n.argument.start, '__interp_hold('); put(n.argument.end, n.argument.end, ')'); }
+    else if (n.type === 'ForOfStatement' && n.await) { put(n.right.start, n.right.start, '__interp_hold_each('); put(n.right.end, n.right.end, ')'); }
+    else if (n.type === 'AssignmentExpression' && n.left.type === 'Identifier' && isConst(n.left.name)) put(n.right.start, n.right.start, '__interp_const(), ');
+    else if (n.type === 'UpdateExpression' && n.argument.type === 'Identifier' && isConst(n.argument.name)) put(n.start, n.end, '__interp_const()');
+  }, false);
+  if (!edits.length) return Object.assign(plain, { declared });
+  edits.sort((x, y) => x[0] - y[0] || x[1] - y[1]);
+  let code = '', at = 0; const marks = [];  // marks: [offset in code, offset in src]
+  for (const [start, end, text] of edits) {
+    if (start < at) continue;               // inside a part that was replaced whole
+    code += src.slice(at, start) + text; at = end; marks.push([code.length, end]);
+  }
+  code += src.slice(at);
+  const column = (line, col) => {
+    let offset = 0; for (let i = 1; i < line; i++) offset = code.indexOf('\n', offset) + 1;
+    const begin = offset; offset += col - 1;
+    let shift = 0; for (const [to, from] of marks) if (to <= offset) shift = to - from;
+    const first = src.lastIndexOf('\n', Math.max(0, offset - shift - 1)) + 1;
+    return Math.max(1, offset - shift - (begin === 0 ? 0 : first) + 1);
+  };
+  return { code, declared, column };
+}
+
+// ---------------------------------------------------------------- results and errors
+function clip(s, cap) { cap = cap || TEXT_CAP; if (s.length <= cap) return s; const h = cap >> 1; return s.slice(0, h) + '\n... [' + (s.length - 2 * h) + ' characters left out] ...\n' + s.slice(-h); }
+function show(v) { try { return clip(inspect(v, { colors: false, showProxy: true, maxStringLength: TEXT_CAP, maxArrayLength: 100, breakLength: 80 })); } catch (e) { return '<could not be shown: ' + String(e && e.message) + '>'; } }
+async function partsOf(v) {
+  const parts = [];
+  if (v !== null && (typeof v === 'object' || typeof v === 'function')) {
+    for (const s of [Symbol.for('Jupyter.display'), Symbol.for('nodejs.jupyter.display')]) {
+      try {
+        if (typeof v[s] !== 'function') continue;
+        const bundle = await v[s]();
+        for (const k of Object.keys(bundle)) parts.push([k, bundle[k]]);
+      } catch { /* the plain text remains */ }
+    }
+  }
+  if (!parts.some((p) => p[0] === 'text/plain')) parts.unshift(['text/plain', show(v)]);
+  return parts;
+}
+function publish(kind, parts) {
+  const mime = [], blobs = [], dropped = [];
+  for (const [type, value] of parts.slice(0, 64)) {
+    let v = value;
+    if (typeof v === 'string') v = /^image\/(png|jpeg|gif)$|^application\/pdf$/.test(type) ? bufferFrom(v, 'base64') : encode(type === 'text/plain' ? clip(v) : v);
+    else if (!ArrayBuffer.isView(v)) { try { v = encode(String(JSON.stringify(v))); } catch { continue; } }
+    const size = v.byteLength, cap = /^(image|application)\//.test(type) ? BINARY_CAP : HTML_CAP;
+    if (size > cap || current.total + size > TOTAL_CAP) { dropped.push([type, size]); continue; }
+    current.total += size; mime.push([type, size]); blobs.push(new Uint8Array(v.buffer, v.byteOffset, size));
+  }
+  send('d', 0, dropped.length ? { kind, mime, dropped } : { kind, mime }, blobs);
+}
+method('display', (v, options) => {
+  const me = current;
+  if (!me) { writeAll(1, encode(show(v) + '\n')); return undefined; }   // late: no frame may be sent
+  const done = (parts) => { me.pending--; if (current === me) publish('display', parts); };
+  me.pending++;
+  if (options && options.raw) done(Object.entries(v)); else partsOf(v).then(done, () => { me.pending--; });
+  return undefined;
+});
+
+const DRIVER = /\(?interp:driver:|\bnode:|\binternal\/|\binterp:run\b|^\s+at (Session\.post|new Promise \(<anonymous>\))|__interp_/;
+function stackOf(e) {
+  let stack; try { stack = e.stack; } catch { return ''; }
+  if (typeof stack !== 'string') return '';
+  const lines = []; let cut = false;
+  for (const l of stack.split('\n')) {
+    if (/^\s+at /.test(l)) {
+      if (DRIVER.test(l)) { cut = true; continue; }
+      if (cut && /<anonymous>/.test(l) && !/<anonymous>:\d/.test(l)) continue;
+    }
+    lines.push(l);
+  }
+  return lines.join('\n');
+}
+function text(get, otherwise) { try { return String(get()); } catch { return otherwise; } }
+function describe(v, me, depth) {
+  const d = { type: 'Uncaught', message: '', line: null, column: null, frames: [], traceback: '' };
+  if (!isNativeError(v) && text(() => Object.prototype.toString.call(v)) !== '[object Error]') { d.message = clip(show(v), MESSAGE_CAP); d.traceback = 'Uncaught ' + d.message; return d; }
+  const name = text(() => (v.name && v.name !== 'Error' ? v.name : (v.constructor && v.constructor.name) || 'Error'), 'Error');
+  d.type = clip(name, 300); d.message = clip(text(() => v.message, ''), MESSAGE_CAP);
+  const stack = stackOf(v);
+  for (const l of stack.split('\n')) {
+    const m = /^\s+at (?:(.*?) \()?(.*?):(\d+):(\d+)\)?$/.exec(l);
+    if (!m || d.frames.length >= 100) continue;
+    const lines = sources.get(m[2]), line = +m[3];
+    d.frames.push({ file: clip(m[2], 500), line, function: clip(m[1] || '<exec>', 200), source: lines ? clip((lines[line - 1] || '').trim(), 300) : '' });
+    if (lines && d.line === null) { d.line = line; d.column = me && m[2] === me.name ? me.column(line, +m[4]) : +m[4]; }
+  }
+  let own = '';
+  try { const o = {}; for (const k of Object.keys(v)) if (k !== 'stack' && k !== 'message') o[k] = v[k]; if (Object.keys(o).length) own = ' ' + show(o); } catch { /* exotic */ }
+  d.traceback = (stack || d.type + ': ' + d.message) + own;
+  try {
+    if (v.cause !== undefined && (depth || 0) < 5) d.traceback += '\n[cause]: ' + describe(v.cause, me, (depth || 0) + 1).traceback;
+    if (v.errors && typeof v.errors.length === 'number') for (let i = 0; i < v.errors.length && i < 20; i++) d.traceback += '\n[errors]: ' + show(v.errors[i]);
+  } catch { /* exotic */ }
+  d.traceback = clip(d.traceback);
+  d.frames.reverse();                       // innermost last, as in the other languages
+  return d;
+}
+
+// ---------------------------------------------------------------- run
+const { Session } = require('inspector');
+const session = new Session(); session.connect();
+const rawPost = session.post.bind(session);
+const post = (name, params) => new Promise((done, fail) => rawPost(name, params, (e, r) => (e ? fail(e) : done([r])))).then(([r]) => r);
+let box, self = null;
+method('__interp_box', (v) => { box = v; });
+/** The value of a remote object -> [value], in an array so that a promise is not awaited on the way. */
+async function unbox(remote) {
+  if (!remote.objectId) {
+    if (remote.type === 'undefined') return [undefined];
+    if (remote.subtype === 'null') return [null];
+    const u = remote.unserializableValue;
+    if (u !== undefined) return [u.endsWith('n') ? BigInt(u.slice(0, -1)) : u === '-0' ? -0 : Number(u)];
+    return [remote.value];
+  }
+  if (!self) self = (await post('Runtime.evaluate', { expression: 'globalThis' })).result.objectId;
+  await post('Runtime.callFunctionOn', { functionDeclaration: 'function(v){__interp_box(v)}', objectId: self, arguments: [{ objectId: remote.objectId }], objectGroup: 'exec' });
+  const v = [box]; box = undefined; return v;
+}
+let job = null;
+method('__interp_run', () => job());
+const runner = new vm.Script('__interp_run()', { filename: 'interp:run' });
+const turn = () => new Promise((done) => apply(realImmediate, main, [done]));
+const later = (ms) => new Promise((done) => apply(realTimeout, main, [done, ms]));
+
+async function evaluate(me, src, options) {
+  if (options.ts) {
+    if (!Module.stripTypeScriptTypes) throw new MainError('TypeScript needs Node.js 22.13 or newer');
+    src = Module.stripTypeScriptTypes(src, { mode: 'strip' });
+  }
+  const { code, declared, column } = rewrite(src);
+  me.declared = declared; me.column = column;
+  for (const [n, k] of declared) lexical.set(n, k);
+  let done; const reply = new Promise((resolve) => { done = resolve; });
+  job = () => { rawPost('Runtime.evaluate', { expression: code + '\n//# sourceURL=' + me.name, replMode: true, awaitPromise: true, objectGroup: 'exec' }, (e, r) => done({ e, r })); };
+  try { runner.runInThisContext({ breakOnSigint: true }); } catch (e) {
+    if (e && e.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') { me.interrupt(); return; }
+    throw e;
+  }
+  const answer = await Promise.race([reply, me.ended]);
+  if (!answer || me.exit !== undefined) return;
+  if (answer.e) throw answer.e;
+  const { result, exceptionDetails: x } = answer.r;
+  if (x) {
+    const [v] = x.exception ? await unbox(x.exception) : [new MainError(x.text)];
+    if (v === exitSignal) return;
+    me.error = describe(v, me);
+    if (me.error.type === 'SyntaxError' && me.error.line === null) {
+      const e = me.error, line = x.lineNumber + 1, source = src.split('\n')[line - 1] || '';
+      e.line = line; e.column = column(line, x.columnNumber + 1);
+      e.frames = [{ file: me.name, line, function: '<exec>', source: clip(source.trim(), 300) }];
+      e.traceback = me.name + ':' + line + '\n' + clip(source, 1000) + '\n' + ' '.repeat(Math.max(0, Math.min(e.column - 1, source.length, 1000))) + '^\n\nSyntaxError: ' + e.message;
+    }
+    return;
+  }
+  let [v] = await unbox(result);
+  if (isPromise(v) && options.await !== false) {        // main() as last line is how scripts end
+    const w = await Promise.race([new Promise((ok) => apply(then, v, [(y) => ok({ v: y }), (y) => ok({ e: [y] })])), me.ended]);
+    if (!w) return;
+    if (w.e) { if (w.e[0] !== exitSignal) me.error = describe(w.e[0], me); return; }
+    v = w.v;
+  }
+  if (v === undefined || me.exit !== undefined) return;
+  if (!hasOwn.call(main, '_') || main._ === last) main._ = last = v;     // a `_` of the user's own stays
+  publish('result', await partsOf(v));
+}
+async function exec(request, blob) {
+  count++;
+  const options = request.options || {}, saved = new Map(), me = current = {
+    name: request.name || 'exec-' + count + '.js', timers: new Set(), pending: 0, total: 0, error: null, exit: undefined, over: false,
+    interrupted: false, declared: new Map(), column: (line, c) => c, requests: new Set(list(activeRequests())), handles: new Set(list(activeHandles())),
+  };
+  me.timers.limit = 1000;
+  me.ended = new Promise((done) => { me.finish = () => { me.over = true; done(null); }; });
+  me.interrupt = () => { me.interrupted = true; me.finish(); };
+  if (count === 1) { hidden('module', { value: userModule, writable: true }); hidden('exports', { value: userModule.exports, writable: true }); }
+  listen();
+  for (const k of Object.keys(request.env || {})) { saved.set(k, process.env[k]); process.env[k] = request.env[k]; }
+  let src = decode(blob); if (src[0] === '\ufeff') src = src.slice(1);
+  sources.set(me.name, src.split('\n'));
+  try {
+    await evaluate(me, src, options);
+    // the rest of the exec: timers, immediates, requests; at least one turn, so that an unhandled rejection is heard of
+    for (;;) {
+      await turn();
+      if (me.over || me.error || me.exit !== undefined) break;
+      const ms = busy(me);
+      if (!ms) break;
+      await Promise.race([later(ms), me.ended]);
+    }
+  } catch (e) { if (e !== exitSignal && !me.error) me.error = describe(e, me); }
+  let status = OK, report = { exit_code: 0 };
+  if (me.interrupted) { status = INTERRUPTED; report = { exit_code: 130, error: { type: 'Interrupted', message: 'the exec was interrupted', line: null, column: null, frames: [], traceback: '' } }; }
+  else if (me.exit !== undefined) { status = EXIT; report = { exit_code: me.exit & 255 }; }
+  else if (me.error) { status = ERROR; report = { exit_code: 1, error: me.error }; }
+  else if (process.exitCode) { status = EXIT; report = { exit_code: process.exitCode & 255 }; }
+  process.exitCode = undefined;
+  if (status !== OK) {
+    for (const t of me.timers) (t._idleTimeout === undefined ? realClearImmediate : realClearTimeout)(t);
+    for (const n of me.declared.keys()) {   // a name whose initialiser threw would stay dead: it gets a value
+      try { const r = await post('Runtime.evaluate', { expression: 'typeof ' + n, replMode: true, silent: true }); if (r.exceptionDetails) await post('Runtime.evaluate', { expression: 'let ' + n, replMode: true, silent: true }); } catch { /* the next exec tells */ }
+    }
+  }
+  for (const [k, v] of saved) { if (v === undefined) delete process.env[k]; else process.env[k] = v; }
+  rawPost('Runtime.releaseObjectGroup', { objectGroup: 'exec' });
+  for (const f of heard('SIGINT')) if (f !== onSigint) apply(removeListener, process, ['SIGINT', f]);     // a user's handler holds in its exec
+  listen();
+  current = null;
+  send('f', status, report);
+}
+function failed(kind, e) {
+  if (e === exitSignal || apply(listenerCount, process, [kind]) > 1) return;      // a listener of the user's takes it
+  if (current) { if (!current.error) current.error = describe(e, current); current.finish(); }
+  else writeAll(2, encode('Uncaught ' + describe(e).traceback + '\n'));
+}
+const onException = (e) => failed('uncaughtException', e), onRejection = (e) => failed('unhandledRejection', e);
+const onSigint = () => { if (current && apply(listenerCount, process, ['SIGINT']) < 2) current.interrupt(); };
+const onWarning = (w) => { if (w && w.name !== 'ExperimentalWarning') err.write('(node:' + pid + ') ' + text(() => w.name) + ': ' + text(() => w.message) + '\n'); };
+function listen() {                         // user code may have removed ours
+  for (const [name, f] of [['uncaughtException', onException], ['unhandledRejection', onRejection], ['SIGINT', onSigint], ['warning', onWarning]]) if (!heard(name).includes(f)) apply(on, process, [name, f]);
+}
+listen();
+control.open(CONTROL);
+if (host.cache) send('c', 0, null, [host.cache()]);
+send('r', 0, { language: 'javascript', version: process.versions.node });
+stdio(); newConsole(); parser();            // still before any user code, but the agent need not wait for it
+control.readStart();
+})

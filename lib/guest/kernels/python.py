@@ -1,0 +1,1332 @@
+# Python driver of libinterp: runs in the sandbox inside the interpreter that runs the user's code; see PROTOCOL.md.
+# CPython 3.6 to 3.14, standard library only.  python_boot.py runs this text with a private copy of the builtins, so user code
+# that replaces print, len or open does not reach the driver.
+#
+# Start-up time decides what is imported where: at the start only modules written in C, everything else on first need through
+# std(), which never finds a file of the user's.
+import builtins
+import os
+import sys
+import time
+import _codecs
+import _frozen_importlib
+import _frozen_importlib_external
+import _io
+import _signal
+import _thread
+
+DRIVER = '<interp driver>'                  # file name of this code: frames with it never reach a traceback
+VERSION = sys.version_info
+TEXT_CAP, MESSAGE_CAP = 64 << 10, 16 << 10
+HTML_CAP, BINARY_CAP, TOTAL_CAP = 1 << 20, 8 << 20, 32 << 20
+TOP_AWAIT = 0x2000 if VERSION >= (3, 8) else 0      # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+ONLY_AST = 0x400                                    # ast.PyCF_ONLY_AST
+COROUTINE = 0x80                                    # inspect.CO_COROUTINE
+FUTURE = 0x1fc0000 if VERSION >= (3, 8) else 0x1e0000    # bits of co_flags that `from __future__` sets
+OK, ERROR, EXIT, INTERRUPTED = 1, 2, 3, 4
+IDLE, RUN = 0, 1
+
+# References of our own: user code may replace the attributes.
+getpid, get_ident, sleep, perf = os.getpid, _thread.get_ident, time.sleep, time.perf_counter
+dup, dup2, close, os_write, kill_self, environ = os.dup, os.dup2, os.close, os.write, os._exit, os.environ
+set_signal, SIGINT = _signal.signal, _signal.SIGINT
+modules, real_import = sys.modules, builtins.__import__
+
+
+class State(object):
+    pid = getpid()
+    main_thread = get_ident()
+    phase = IDLE             # RUN: user code (or code called for it) runs; SIGINT raises KeyboardInterrupt
+    guarded = False          # the main thread is inside a frame: SIGINT is noted, frames are never torn
+    pending = False          # noted
+    interrupted = False      # SIGINT came in this exec
+    in_exec = False          # between E and f: the only time at which frames may be sent
+    token = b'\0\0\0\0'
+    count = 0
+    flags = 0                # __future__ features switched on so far
+    total = 0                # bytes of rich results of this exec
+    loop = task = None
+    cancelled = False
+    cells = {}               # file name -> linecache entry
+    last = None              # value of _
+    err_dirty = False        # stderr was written last
+    unordered = False        # the reader is slow: order of the two streams is given up for this exec
+    budget = 0
+    ticking = False
+    late = False             # something ran since the last exec ended
+    fflush = None
+    module_count = 0
+
+
+S = State()
+
+
+# ---------------------------------------------------------------- imports that no file of the user's can capture
+STD = []                     # directories of the standard library
+try:
+    _base = os.path.dirname(os.__file__)
+    STD = [p for p in sys.path if p and (p == _base or p.startswith(_base + os.sep) or p.endswith('.zip')
+                                         or os.path.basename(p) == 'lib-dynload')
+           and os.path.basename(p) not in ('site-packages', 'dist-packages')]
+    if _base not in STD:
+        STD.append(_base)
+except AttributeError:
+    pass
+_std_private = {}
+_std_names = getattr(sys, 'stdlib_module_names', None)
+
+
+def std_names():
+    """Names of the modules of the standard library; made from its directories before 3.10."""
+    global _std_names
+    if _std_names is None:
+        names = set(sys.builtin_module_names)
+        for d in STD:
+            try:
+                names.update(n.partition('.')[0] for n in os.listdir(d))
+            except OSError:
+                pass
+        _std_names = names
+    return _std_names
+
+
+def genuine(module):
+    """Is this module the standard library's, or a user's file of the same name?"""
+    try:
+        origin = module.__spec__.origin
+    except AttributeError:
+        return module.__name__ == 'os.path' if isinstance(module, type(sys)) else False
+    if origin in ('built-in', 'frozen') or origin is None:
+        return True
+    return any(origin.startswith(d + os.sep) for d in STD) and '-packages' + os.sep not in origin
+
+
+class StdOnly(object):
+    """While entered, imports of this thread find the standard library only, also those that the library itself does late:
+    modules of the user's with such a name are put aside, and put back afterwards."""
+
+    def __enter__(self):
+        self.outer = FINDER.std_thread
+        if self.outer == get_ident():
+            return self
+        names = std_names()
+        self.aside, self.before = {}, None
+        for name, module in list(modules.items()):
+            top = name.partition('.')[0]
+            if top in names and top not in ('__main__', 'site', 'sitecustomize', 'usercustomize') and not genuine(module):
+                self.aside[name] = module
+        for name in self.aside:
+            modules.pop(name, None)
+        for name, module in _std_private.items():       # private packages import parts of themselves late
+            if name not in modules:
+                modules[name] = module
+                self.aside.setdefault(name, None)
+        self.before = set(modules)
+        FINDER.std_thread = get_ident()
+        if FINDER not in sys.meta_path:
+            sys.meta_path.insert(0, FINDER)
+        return self
+
+    def __exit__(self, *exc):
+        if self.outer == get_ident():
+            return
+        FINDER.std_thread = self.outer
+        # What was loaded stays for the user, unless the user's own path has, or had, another module of that name.
+        hide = set(n.partition('.')[0] for n in self.aside)
+        for name in [n for n in modules if n not in self.before]:
+            top = name.partition('.')[0]
+            if top in hide or shadowed(top):
+                hide.add(top)
+                _std_private.setdefault(name, modules.pop(name, None))
+        for name, module in self.aside.items():
+            if module is None:
+                modules.pop(name, None)
+            else:
+                modules[name] = module
+
+
+def shadowed(top):
+    for d in list(sys.path):
+        if d in STD:
+            return False
+        base = os.path.join(d, top) if isinstance(d, str) else top
+        if os.path.isdir(base) or os.path.isfile(base + '.py'):
+            return True
+    return False
+
+
+def std(name):
+    """The module of the standard library with this name."""
+    m = _std_private.get(name)
+    if m is not None:
+        return m
+    m = modules.get(name)
+    if m is None or not genuine(m):
+        with StdOnly():
+            real_import(name)
+            m = modules[name]
+    _std_private[name] = m
+    return m
+
+
+class AfterLoad(object):
+    """A loader that does what the given one does, then calls a hook."""
+
+    def __init__(self, loader, hook):
+        self.loader, self.hook = loader, hook
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec) if hasattr(self.loader, 'create_module') else None
+
+    def exec_module(self, module):
+        module.__loader__ = module.__spec__.loader = self.loader
+        self.loader.exec_module(module)
+        try:
+            self.hook(module)
+        except Exception:
+            pass
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+
+class Finder(object):
+    """First on sys.meta_path: serves StdOnly, and runs our hooks after the modules they are for."""
+    std_thread = None
+
+    def find_spec(self, name, path=None, target=None):
+        hook = HOOKS.get(name)
+        if self.std_thread == get_ident():
+            spec = self.find_std(name, path)
+        elif hook is None:
+            return None
+        else:
+            spec = None
+            for f in sys.meta_path:
+                if f is not self and hasattr(f, 'find_spec'):
+                    spec = f.find_spec(name, path, target)
+                    if spec is not None:
+                        break
+        if spec is not None and hook is not None and hasattr(spec.loader, 'exec_module'):
+            spec.loader = AfterLoad(spec.loader, hook)
+        return spec
+
+    def find_std(self, name, path):
+        if path is None and name.partition('.')[0] not in std_names():
+            return None
+        for f in (_frozen_importlib.BuiltinImporter, _frozen_importlib.FrozenImporter):
+            spec = f.find_spec(name, path)
+            if spec is not None:
+                return spec
+        return _frozen_importlib_external.PathFinder.find_spec(name, STD if path is None else path)
+
+    def invalidate_caches(self):
+        pass
+
+
+FINDER = Finder()
+HOOKS = {}
+
+
+# ---------------------------------------------------------------- frames
+_path, sys.path[:] = sys.path[:], STD       # no other thread is there yet
+try:
+    import _socket
+    from _json import encode_basestring_ascii as quote, make_scanner
+finally:
+    sys.path[:] = _path
+
+
+class ScannerOptions(object):
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float, parse_int, parse_constant = float, int, float
+    memo = {}
+
+
+scan = make_scanner(ScannerOptions())
+
+
+def encode(o):
+    """JSON, for what the driver itself sends."""
+    if o is None:
+        return 'null'
+    if isinstance(o, str):
+        return quote(str(o))
+    if o is True or o is False:
+        return 'true' if o else 'false'
+    if isinstance(o, int):
+        return int.__repr__(o)
+    if isinstance(o, dict):
+        return '{' + ','.join([quote(k) + ':' + encode(v) for k, v in o.items()]) + '}'
+    return '[' + ','.join([encode(v) for v in o]) + ']'
+
+
+class Gone(BaseException):
+    """The agent closed control."""
+
+
+class Control(object):
+    def __init__(self, fd):
+        self.fd = fd
+        self.sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fd)
+        self.sock.setblocking(True)
+        self.lock = _thread.allocate_lock()
+
+    def read(self, n, fds=None):
+        data = bytearray()
+        while len(data) < n:
+            if fds is None:
+                part = self.sock.recv(min(n - len(data), 1 << 20))
+            else:
+                part, ancillary, _, _ = self.sock.recvmsg(n - len(data), 64, _socket.MSG_CMSG_CLOEXEC)
+                for level, kind, raw in ancillary:
+                    if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
+                        for i in range(0, len(raw) - 3, 4):
+                            fds.append(int.from_bytes(raw[i:i + 4], sys.byteorder))
+            if not part:
+                raise Gone()
+            data += part
+        return bytes(data)
+
+    def receive(self):
+        fds = []
+        head = self.read(16, fds)
+        json = self.read(int.from_bytes(head[0:4], 'little'))
+        blob = self.read(int.from_bytes(head[4:8], 'little'))
+        return chr(head[8]), head[9], head[12:16], scan(json.decode('utf-8'), 0)[0] if json else {}, blob, fds
+
+    def send(self, kind, status, obj, blob=b''):
+        """Send a frame; False when none may be sent now, or by this process."""
+        if getpid() != S.pid:
+            return False                    # a forked child never talks on control
+        json = encode(obj).encode('ascii') if obj is not None else b''
+        frame = b''.join((len(json).to_bytes(4, 'little'), len(blob).to_bytes(4, 'little'), kind, bytes((status, 0, 0)),
+                          S.token, json, blob))
+        mine = get_ident() == S.main_thread
+        old, S.guarded = S.guarded, S.guarded or mine
+        try:
+            with self.lock:
+                if kind != b'r' and not S.in_exec:
+                    return False
+                if kind == b'f':
+                    S.in_exec = False
+                self.sock.sendall(frame)
+        finally:
+            if mine:
+                S.guarded = old
+        if mine and S.pending and not old:
+            S.pending = False
+            if S.phase == RUN:
+                raise KeyboardInterrupt()
+        return True
+
+
+# ---------------------------------------------------------------- streams
+BUDGET, REFILL, TICK = 1000, 200, 0.05
+text_write, text_flush = _io.TextIOWrapper.write, _io.TextIOWrapper.flush
+real_out = real_err = real_in = None
+
+
+def wait_read(fd):
+    """Wait, a little, until the agent has read what this process wrote to fd: that makes the order across the two pipes the
+    order of the writes."""
+    if S.unordered or S.phase != RUN:
+        return
+    end = None
+    ioctl = std('fcntl').ioctl
+    while True:
+        try:
+            n = int.from_bytes(ioctl(fd, 0x541B, b'\0\0\0\0'), sys.byteorder)       # FIONREAD
+        except OSError:
+            return
+        if n == 0:
+            return
+        now = perf()
+        if end is None:
+            end = now + 0.02
+        elif now > end:
+            S.unordered = True
+            return
+        sleep(0)
+
+
+class Out(_io.TextIOWrapper):
+    """Flushed at every newline for the first BUDGET lines of an exec and REFILL more each TICK; what prints faster is buffered in
+    blocks, with a thread that flushes.  (Always line-buffered is 15 times slower.)"""
+
+    def write(self, s):
+        if S.err_dirty:
+            S.err_dirty = False
+            try:
+                text_flush(real_err)
+                wait_read(2)
+            except (ValueError, OSError):
+                pass
+        n = text_write(self, s)
+        if S.phase != RUN:
+            S.late = True
+            if '\n' in s:
+                text_flush(self)
+        elif '\n' in s:
+            if S.budget > 0:
+                S.budget -= 1
+                text_flush(self)
+            elif not S.ticking:
+                start_ticker()
+        return n
+
+
+class Err(_io.TextIOWrapper):
+    def write(self, s):
+        if not S.err_dirty:
+            try:
+                text_flush(real_out)
+                wait_read(1)
+            except (ValueError, OSError):
+                pass
+            S.err_dirty = True
+        if S.phase != RUN:
+            S.late = True
+        return text_write(self, s)
+
+
+def start_ticker():
+    if getpid() == S.pid:
+        S.ticking = True
+        try:
+            _thread.start_new_thread(ticker, ())
+        except Exception:
+            S.ticking = False
+
+
+def ticker():
+    try:
+        while S.phase == RUN:
+            sleep(TICK)
+            S.budget = REFILL
+            try:
+                text_flush(real_out)
+            except Exception:
+                pass
+    finally:
+        S.ticking = False
+
+
+def escape_error(e):
+    # What came in as a surrogate escape goes out as the byte it was, any other lone surrogate as \udXXX: printing never fails.
+    if not isinstance(e, UnicodeEncodeError):
+        raise e
+    out = []
+    for c in e.object[e.start:e.end]:
+        n = ord(c)
+        out.append(bytes([n - 0xdc00]) if 0xdc80 <= n <= 0xdcff else ('\\u%04x' % n).encode())
+    return b''.join(out), e.end
+
+
+_codecs.register_error('interp_escape', escape_error)
+
+
+class Raw(_io._RawIOBase):
+    """Writes to a descriptor that can be exchanged: see retire()."""
+
+    def __init__(self, fd, name):
+        self.number = self.fd = fd
+        self.name = name
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        self._checkClosed()
+        return self.number
+
+    def write(self, b):
+        self._checkClosed()
+        try:
+            return os_write(self.fd, b)
+        except BlockingIOError:
+            return None
+
+    def close(self):
+        if not self.closed and self.fd != self.number:
+            close(self.fd)
+        super(Raw, self).close()
+
+
+def make_streams():
+    global real_out, real_err
+    real_out = Out(_io.BufferedWriter(Raw(1, '<stdout>'), 1 << 16), 'utf-8', 'interp_escape', newline='\n')
+    real_err = Err(_io.BufferedWriter(Raw(2, '<stderr>'), 1 << 13), 'utf-8', 'backslashreplace', newline='\n', line_buffering=True)
+    real_out.mode = real_err.mode = 'w'
+    S.err_dirty = False
+
+
+def make_stdin():
+    global real_in
+    raw = _io.FileIO(0, 'r', closefd=False)
+    raw.name = '<stdin>'
+    real_in = _io.TextIOWrapper(_io.BufferedReader(raw), 'utf-8', 'surrogateescape')
+    real_in.mode = 'r'
+    sys.stdin = sys.__stdin__ = real_in
+
+
+def broken(stream):
+    """Is this stream none, or closed?  A writer of the user's own need not have `closed`."""
+    if stream is None:
+        return True
+    try:
+        return stream.closed is True
+    except AttributeError:
+        return False
+    except Exception:
+        return True                         # detached
+
+
+def flush():
+    for s in (sys.stdout, real_out, sys.stderr, real_err):
+        try:
+            s.flush()
+        except KeyboardInterrupt:
+            raise
+        except Exception:
+            pass
+
+
+def retire():
+    """Give late output that is still in our buffers to the pipes it belongs to.  A pipe that nobody reads may be full, or a thread
+    may hang in one with the buffer's lock: then the streams are made anew, the old ones stay with their pipe, and the next exec goes on."""
+    if not S.late and not _thread._count():
+        return
+    S.late = False
+    done = _thread.allocate_lock()
+    done.acquire()
+
+    def work():
+        try:
+            flush()
+        finally:
+            done.release()
+    try:
+        _thread.start_new_thread(work, ())
+    except Exception:
+        return
+    if not done.acquire(True, 0.05):
+        old_out, old_err = real_out, real_err
+        for s in (old_out, old_err):
+            try:
+                raw = s.buffer.raw
+                raw.fd = os.dup(raw.number)
+            except Exception:
+                pass                        # closed or detached
+        make_streams()
+        if sys.stdout is old_out:
+            sys.stdout = sys.__stdout__ = real_out
+        if sys.stderr is old_err:
+            sys.stderr = sys.__stderr__ = real_err
+
+
+def adopt(fds, has_stdin):
+    """Frame P: put the streams of the next exec on 0, 1 and 2, and drop those of the last one."""
+    retire()
+    for i, fd in enumerate(fds):            # user code may have closed 0, 1 or 2: then a new one can have such a number
+        low = []
+        while fd <= 2:
+            low.append(fd)
+            fd = dup(fd)
+        for n in low:
+            close(n)
+        fds[i] = fd
+    if not has_stdin:
+        fds.insert(0, os.open('/dev/null', os.O_RDONLY | os.O_CLOEXEC))
+        if fds[0] <= 2:
+            fds[0] = dup(dup(dup(fds[0])))
+    for i, fd in enumerate(fds):
+        if i < 3:
+            dup2(fd, i)
+        if fd > 2:
+            close(fd)
+    if broken(real_out) or broken(real_err):
+        make_streams()
+    if broken(sys.stdout):
+        sys.stdout = sys.__stdout__ = real_out
+    if broken(sys.stderr):
+        sys.stderr = sys.__stderr__ = real_err
+    if sys.stdin is real_in or broken(sys.stdin):
+        make_stdin()                        # nothing that an earlier exec buffered is left
+
+
+def flush_before(owner, name):
+    """Make owner.name flush our buffers first: it may start a process, or end this one."""
+    try:
+        original = getattr(owner, name)
+    except AttributeError:
+        return
+
+    def wrapper(*args, **kwargs):
+        if get_ident() == S.main_thread or name == '_exit':
+            flush()
+        return original(*args, **kwargs)
+    wrapper.__name__ = wrapper.__qualname__ = name
+    wrapper.__doc__ = original.__doc__
+    wrapper.__wrapped__ = original
+    setattr(owner, name, wrapper)
+
+
+def in_child():
+    # A child made by os.fork() drops control, so that the agent's EOF means that the kernel is gone.
+    try:
+        close(control.fd)
+    except OSError:
+        pass
+
+
+# ---------------------------------------------------------------- hooks after imports
+def hook_linecache(m):
+    m.cache.update(S.cells)
+    check, clear = m.checkcache, m.clearcache
+
+    def checkcache(filename=None):
+        check(filename)
+        for k, v in S.cells.items():
+            if k not in m.cache:
+                m.cache[k] = v
+
+    def clearcache():
+        clear()
+        m.cache.update(S.cells)
+    m.checkcache, m.clearcache = checkcache, clearcache
+
+
+def hook_pyplot(plt):
+    def show(*args, **kwargs):
+        show_figures()
+    show.__doc__ = plt.show.__doc__
+    plt.show = show
+
+
+def hook_ipython(m):
+    if hasattr(m, 'display'):
+        m.display = display
+    if hasattr(m, 'publish_display_data'):
+        m.publish_display_data = lambda data, *args, **kwargs: publish('display', list(data.items()))
+
+
+def hook_multiprocessing(m):
+    # 3.14 starts workers by a fork server, which can't see functions of an exec: make fork the default again, without fixing the
+    # method for the user, who may still choose another.
+    m._default_context._default_context = m._concrete_contexts['fork']
+
+
+HOOKS.update({'linecache': hook_linecache, 'matplotlib.pyplot': hook_pyplot,
+              'IPython.core.display_functions': hook_ipython, 'IPython.core.display': hook_ipython,
+              '_posixsubprocess': lambda m: flush_before(m, 'fork_exec')})
+if VERSION >= (3, 14):
+    HOOKS['multiprocessing.context'] = hook_multiprocessing
+
+
+# ---------------------------------------------------------------- rich results
+def clip(s, cap=TEXT_CAP):
+    if len(s) <= cap:
+        return s
+    half = cap // 2
+    return s[:half] + '\n... [%d characters left out] ...\n' % (len(s) - 2 * half) + s[-half:]
+
+
+def bounded_repr(o, depth=0, budget=None):
+    """repr(), but of the built-in containers at most 1000 items a level and a total budget."""
+    t = type(o)
+    if budget is None:
+        budget = [TEXT_CAP * 2]
+    if t in (list, tuple, set, frozenset, dict) and depth < 50:
+        n = len(o)
+        if n == 0:
+            return repr(o)
+        out = []
+        for i, x in enumerate(o.items() if t is dict else o):
+            if i >= 1000 or budget[0] <= 0:
+                out.append('... [%d more]' % (n - i))
+                break
+            if t is dict:
+                out.append(bounded_repr(x[0], depth + 1, budget) + ': ' + bounded_repr(x[1], depth + 1, budget))
+            else:
+                out.append(bounded_repr(x, depth + 1, budget))
+        body = ', '.join(out)
+        if t is list:
+            return '[' + body + ']'
+        if t is tuple:
+            return '(' + body + (',)' if n == 1 else ')')
+        return '{' + body + '}' if t is not frozenset else 'frozenset({' + body + '})'
+    if t is str or t is bytes:
+        half = TEXT_CAP // 2
+        s = repr(o) if len(o) <= TEXT_CAP else repr(o[:half]) + '... [%d more]' % (len(o) - half)
+    elif t is int:
+        try:
+            s = repr(o)
+        except ValueError as e:             # 3.11 limits the conversion
+            s = '<int with %d bits: %s>' % (o.bit_length(), e)
+    else:
+        s = repr(o)
+        if type(s) is not str:
+            s = str(s)
+    budget[0] -= len(s) + 2
+    return s
+
+
+REPR_METHODS = (('text/html', '_repr_html_'), ('text/markdown', '_repr_markdown_'), ('text/latex', '_repr_latex_'),
+                ('image/svg+xml', '_repr_svg_'), ('image/png', '_repr_png_'), ('image/jpeg', '_repr_jpeg_'),
+                ('application/json', '_repr_json_'), ('application/pdf', '_repr_pdf_'),
+                ('application/javascript', '_repr_javascript_'))
+PLAIN = (int, float, bool, str, bytes, list, tuple, dict, set, frozenset, complex)
+
+
+def method(o, name):
+    # Classes, and objects that answer to every name (mocks, proxies), have no representation of their own.
+    if isinstance(o, type):
+        return None
+    try:
+        m = getattr(o, name, None)
+        if m is None or not callable(m) or getattr(o, '_ipython_canary_method_should_not_exist_', None) is not None:
+            return None
+    except Exception:
+        return None
+    return m
+
+
+def figure_parts(figure):
+    b = _io.BytesIO()
+    figure.savefig(b, format='png', bbox_inches='tight', facecolor=figure.get_facecolor())
+    w, h = figure.get_size_inches() * figure.dpi
+    return [('text/plain', '<Figure size %gx%g with %d Axes>' % (w, h, len(figure.axes))), ('image/png', b.getvalue())]
+
+
+def show_figures():
+    plt = modules.get('matplotlib.pyplot')
+    if plt is None or not hasattr(plt, 'get_fignums'):
+        return
+    numbers = plt.get_fignums()
+    for n in numbers:
+        try:
+            publish('display', figure_parts(plt.figure(n)))
+        except Exception as e:
+            sys.stderr.write('figure %s could not be shown: %s: %s\n' % (n, type(e).__name__, e))
+    if numbers:
+        plt.close('all')
+
+
+def parts_of(o):
+    t = type(o)
+    if t in PLAIN:
+        return [('text/plain', clip(bounded_repr(o)))]
+    parts = []
+    m = method(o, '_repr_mimebundle_')
+    if m is not None:
+        try:
+            r = m(include=None, exclude=None)
+            parts = list((r[0] if isinstance(r, tuple) else r or {}).items())
+        except Exception:
+            parts = []
+    have = set(k for k, _ in parts)
+    if t.__module__ == 'matplotlib.figure' and 'image/png' not in have and t.__name__ in ('Figure', 'SubFigure'):
+        try:
+            r = figure_parts(o)
+            if 'matplotlib.pyplot' in modules:
+                modules['matplotlib.pyplot'].close(o)       # not shown a second time at the end of the exec
+            return r
+        except Exception:
+            pass
+    for mime, name in REPR_METHODS:
+        m = method(o, name) if mime not in have else None
+        if m is None:
+            continue
+        try:
+            r = m()
+        except Exception:
+            continue
+        if isinstance(r, tuple):
+            r = r[0]
+        if r is not None:
+            parts.append((mime, r))
+            have.add(mime)
+    if 'text/plain' not in have:
+        parts.insert(0, ('text/plain', clip(bounded_repr(o))))
+    return parts
+
+
+def publish(kind, parts):
+    mime, blobs, dropped = [], [], []
+    for name, v in parts[:64]:
+        name = str(name)[:200]
+        try:
+            if isinstance(v, (dict, list)):
+                v = std('json').dumps(v)
+            if isinstance(v, str) and name in ('image/png', 'image/jpeg', 'image/gif', 'application/pdf'):
+                v = std('binascii').a2b_base64(v)
+        except Exception:
+            continue
+        if not isinstance(v, (bytes, bytearray)):
+            v = str(v)
+            v = (clip(v) if name == 'text/plain' else v).encode('utf-8', 'backslashreplace')
+        cap = BINARY_CAP if name.startswith(('image/', 'application/')) else HTML_CAP
+        if len(v) > cap or S.total + len(v) > TOTAL_CAP:
+            dropped.append([name, len(v)])
+            continue
+        S.total += len(v)
+        mime.append([name, len(v)])
+        blobs.append(bytes(v))
+    flush()
+    head = {'kind': kind, 'mime': mime}
+    if dropped:
+        head['dropped'] = dropped
+    if not control.send(b'd', 0, head, b''.join(blobs)):
+        for name, v in parts:               # late, or in a forked child: what text there is goes to stdout
+            if name == 'text/plain':
+                sys.stdout.write(str(v) + '\n')
+
+
+def display(*objects, **options):
+    """Show objects as rich results, as IPython.display.display does."""
+    for o in objects:
+        m = method(o, '_ipython_display_')
+        if m is not None:
+            try:
+                m()
+                continue
+            except NotImplementedError:
+                pass
+        publish('display', list(o.items()) if options.get('raw') and isinstance(o, dict) else parts_of(o))
+
+
+# ---------------------------------------------------------------- compile
+def compile_units(src, name):
+    """-> [(code, is expression)]: the last statement apart when it is an expression whose value is to be shown."""
+    tree = compile(src, name, 'exec', S.flags | ONLY_AST | TOP_AWAIT, True)
+    body, last, units = tree.body, None, []
+    if not body:
+        return units
+    import _ast
+    if isinstance(body[-1], _ast.Expr) and not hides_value(src, body[-1]):
+        last = body.pop()
+    flags = S.flags
+    if body:
+        code = compile(tree, name, 'exec', flags | TOP_AWAIT, True)
+        units.append((code, False))
+        flags |= code.co_flags & FUTURE
+    if last is not None:
+        units.append((compile(_ast.Expression(last.value), name, 'eval', flags | TOP_AWAIT, True), True))
+    S.flags = flags
+    return units
+
+
+def hides_value(src, node):
+    """Does a semicolon follow this last expression?"""
+    if ';' not in src:
+        return False
+    end = getattr(node, 'end_lineno', None)
+    if end is not None:
+        lines = src.split('\n')
+        return end <= len(lines) and lines[end - 1].encode('utf-8')[node.end_col_offset:].lstrip().startswith(b';')
+    tokenize = std('tokenize')              # before 3.8
+    tokens = []
+    try:
+        lines = iter(src.splitlines(True))
+        for t in tokenize.generate_tokens(lambda: next(lines, '')):
+            tokens.append(t)
+    except Exception:
+        pass
+    for t in reversed(tokens):
+        if t[0] not in (tokenize.ENDMARKER, tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT):
+            return t[1] == ';'
+    return False
+
+
+def compile_wrapped(src, name):
+    """Before 3.8: top-level await through an async function whose names are global."""
+    ast = std('ast')
+    tree = ast.parse(src, name)
+    names = set()
+    for n in ast.walk(tree):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del)):
+            names.add(n.id)
+        elif isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+            names.add(n.name)
+        elif isinstance(n, (ast.Import, ast.ImportFrom)):
+            names.update((a.asname or a.name).split('.')[0] for a in n.names)
+    f = ast.parse('async def __interp_exec__():\n    pass')
+    body = tree.body
+    shows = isinstance(body[-1], ast.Expr)
+    if shows:
+        body[-1] = ast.copy_location(ast.Return(body[-1].value), body[-1])
+    f.body[0].body = ([ast.Global(sorted(names))] if names else []) + body
+    ast.fix_missing_locations(f)
+    ns = {}
+    exec(compile(f, name, 'exec', 0, True), ns)
+    return type(flush)(ns['__interp_exec__'].__code__, main.__dict__, '<module>'), shows
+
+
+def without_magics(src):
+    """The line forms of IPython that models write.  Only tried on what is no Python; None when there are none."""
+    re = std('re')
+    lines = src.split('\n')
+    first = next((i for i, l in enumerate(lines) if l.strip()), None)
+    if first is not None and lines[first].startswith('%%'):
+        m = re.match(r'%%(bash|sh|writefile|file|time|timeit|capture)\b\s*(.*)$', lines[first].rstrip())
+        if m:
+            body, arg = '\n'.join(lines[first + 1:]), m.group(2).strip()
+            if m.group(1) in ('bash', 'sh'):
+                return '__interp_shell(%r, shell=%r)' % (body, m.group(1))
+            if m.group(1) in ('writefile', 'file'):
+                mode = 'a' if arg.startswith('-a ') else 'w'
+                arg = arg[3:].strip() if mode == 'a' else arg
+                return '__interp_write(%r, %r, %r)' % (arg, mode, body)
+            return '\n' * (first + 1) + (without_magics(body) or body)
+    out, hit = [], False
+    for l in lines:
+        m = re.match(r'(\s*)(?:([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s*=\s*)?(!!?|%)\s*(.*)$', l)
+        if not m:
+            out.append(l)
+            continue
+        indent, target, sign, rest = m.groups()
+        new = None
+        if sign[0] == '!':
+            new = '__interp_shell(%r%s)' % (rest, ', capture=True' if target or sign == '!!' else '')
+        else:
+            words = rest.split(None, 1)
+            word, arg = (words[0], words[1].strip() if len(words) > 1 else '') if words else ('', '')
+            if word == 'pip':
+                new = '__interp_shell(%r)' % ('"%s" -m pip %s' % (sys.executable, arg))
+            elif word == 'conda':
+                new = '__interp_shell(%r)' % ('conda ' + arg)
+            elif word == 'cd':
+                new = "__import__('os').chdir(__import__('os').path.expanduser(%r))" % (arg or '~')
+            elif word == 'pwd':
+                new = "__import__('os').getcwd()"
+            elif word in ('env', 'set_env'):
+                k, eq, v = arg.partition('=') if '=' in arg else arg.partition(' ')
+                new = ("__import__('os').environ[%r] = %r" % (k.strip(), v.strip()) if eq else
+                       "__import__('os').environ.get(%r)" % k.strip() if k else "dict(__import__('os').environ)")
+            elif word in ('matplotlib', 'load_ext', 'reload_ext', 'autoreload', 'config', 'pylab', 'precision'):
+                new = 'pass'
+            elif word in ('time', 'timeit'):
+                new = arg or 'pass'
+            elif word in ('sh', 'bash', 'system', 'sx'):
+                new = '__interp_shell(%r)' % arg
+        if new is None:
+            out.append(l)
+        else:
+            hit = True
+            out.append(indent + (target + ' = ' if target else '') + new)
+    return '\n'.join(out) if hit else None
+
+
+def magic_shell(cmd, capture=False, shell='bash'):
+    subprocess = std('subprocess')
+    flush()
+    exe = '/bin/' + shell if os.path.exists('/bin/' + shell) else '/bin/sh'
+    g = main.__dict__
+    if '{' in cmd:                          # {name} stands for the variable's value, as in IPython
+        cmd = std('re').sub(r'\{([A-Za-z_]\w*)\}', lambda m: str(g[m.group(1)]) if m.group(1) in g else m.group(0), cmd)
+    if capture:
+        return subprocess.run([exe, '-c', cmd], stdout=subprocess.PIPE).stdout.decode('utf-8', 'replace').splitlines()
+    g['_exit_code'] = subprocess.call([exe, '-c', cmd])
+
+
+def magic_write(path, mode, text):
+    with open(os.path.expanduser(path), mode, encoding='utf-8') as f:
+        f.write(text)
+    sys.stdout.write('%s %s\n' % ('Writing' if mode == 'w' else 'Appending to', path))
+
+
+# ---------------------------------------------------------------- run
+def event_loop(asyncio):
+    if S.loop is None or S.loop.is_closed():
+        with StdOnly():
+            S.loop = asyncio.new_event_loop()
+    try:
+        asyncio.set_event_loop(S.loop)
+    except Exception:
+        pass
+    return S.loop
+
+
+def run_coroutine(coroutine):
+    asyncio = std('asyncio')
+    loop = event_loop(asyncio)
+    task = S.task = loop.create_task(coroutine)
+    S.cancelled = False
+    try:
+        return loop.run_until_complete(task)
+    except asyncio.CancelledError as e:
+        if S.cancelled:
+            raise KeyboardInterrupt().with_traceback(e.__traceback__) from None
+        raise
+    finally:
+        S.task = None
+
+
+def on_sigint(signum, frame):
+    if S.phase != RUN or getpid() != S.pid and S.guarded:
+        return
+    S.interrupted = True
+    if S.guarded:
+        S.pending = True
+        return
+    task = S.task
+    if task is not None and not task.done() and not S.cancelled:
+        asyncio = std('asyncio')
+        try:
+            busy = (getattr(asyncio, 'current_task', None) or asyncio.Task.current_task)(S.loop) is not None
+        except Exception:
+            busy = False
+        if not busy:                        # the loop waits in select(): cancel the exec's task
+            S.cancelled = True
+            S.loop.call_soon_threadsafe(task.cancel)
+            return
+    raise KeyboardInterrupt()
+
+
+def run_source(src, name):
+    """Compile and run; returns the value of the last expression."""
+    g = main.__dict__
+    try:
+        units = compile_units(src, name)
+    except SyntaxError as e:
+        other = without_magics(src) if '!' in src or '%' in src else None
+        units = None
+        if other is not None:
+            builtins.__interp_shell, builtins.__interp_write = magic_shell, magic_write
+            try:
+                units = compile_units(other, name)
+            except SyntaxError:
+                pass
+        if units is None and VERSION < (3, 8) and ('await' in src or 'async' in src):
+            try:
+                function, shows = compile_wrapped(src, name)
+            except SyntaxError:
+                raise e
+            value = run_coroutine(function())
+            return value if shows else None
+        if units is None:
+            raise
+    value = None
+    for code, is_expression in units:
+        if code.co_flags & COROUTINE:
+            value = run_coroutine(eval(code, g))
+        elif is_expression:
+            value = eval(code, g)
+        else:
+            exec(code, g)
+        if not is_expression:
+            value = None
+    return value
+
+
+def show_value(value):
+    g = main.__dict__
+    m = method(value, '_ipython_display_')
+    if m is not None:
+        m()
+    else:
+        publish('result', parts_of(value))
+    if '_' not in g or g['_'] is S.last:    # a `_` of the user's own stays
+        g['_'] = S.last = value
+
+
+# ---------------------------------------------------------------- errors
+def user_part(tb):
+    """The traceback from the first frame that is no driver's, asyncio's in between left out when an exec's frame follows."""
+    while tb is not None and tb.tb_frame.f_code.co_filename == DRIVER:
+        tb = tb.tb_next
+    t = tb
+    while t is not None:
+        if t.tb_frame.f_code.co_filename in S.cells:
+            return t
+        t = t.tb_next
+    return tb
+
+
+def drop_driver(te, seen):
+    if te is None or id(te) in seen:
+        return
+    seen.add(id(te))
+    if te.stack:
+        te.stack[:] = [f for f in te.stack if f.filename != DRIVER]
+    drop_driver(te.__cause__, seen)
+    drop_driver(te.__context__, seen)
+    for x in getattr(te, 'exceptions', None) or ():
+        drop_driver(x, seen)
+
+
+def column_of(tb, source):
+    """Column, from 1, of the instruction at which a frame stands; None before 3.11."""
+    try:
+        positions = list(tb.tb_frame.f_code.co_positions())[tb.tb_lasti // 2]
+        if positions[2] is None or positions[0] != tb.tb_lineno:
+            return None
+        return len(source.encode('utf-8')[:positions[2]].decode('utf-8', 'replace')) + 1
+    except Exception:
+        return None
+
+
+def source_line(linecache, name, line, env):
+    cell = S.cells.get(name)
+    try:
+        if cell is not None:
+            return cell[2][line - 1]
+        return linecache.getline(name, line, env)
+    except Exception:
+        return ''
+
+
+def describe(kind, value, tb):
+    tb = user_part(tb)
+    with StdOnly():
+        linecache = None
+        try:
+            traceback, linecache = std('traceback'), std('linecache')
+            te = traceback.TracebackException(kind, value, tb, limit=-200)
+            drop_driver(te, set())
+            text = ''.join(te.format())
+        except Exception:
+            text = None                     # user code broke what it needs
+        frames, line, column, t = [], None, None, tb
+        while t is not None:
+            code = t.tb_frame.f_code
+            if code.co_filename != DRIVER:
+                source = source_line(linecache, code.co_filename, t.tb_lineno, t.tb_frame.f_globals)
+                frame = {'file': clip(code.co_filename, 500), 'line': t.tb_lineno, 'function': clip(code.co_name, 200),
+                         'source': clip(source.strip(), 300)}
+                if len(frames) >= 100:
+                    del frames[50]
+                frames.append(frame)
+                if code.co_filename in S.cells:
+                    line, column = t.tb_lineno, column_of(t, source)
+            t = t.tb_next
+    try:
+        message = str(value)
+    except Exception as e:
+        message = '<str() of the exception failed: %s>' % type(e).__name__
+    if text is None:
+        text = ''.join(['Traceback (most recent call last):\n'] + ['  File "%(file)s", line %(line)d, in %(function)s\n    %(source)s\n' % f
+                                                                   for f in frames] + [kind.__name__, ': ', message, '\n'])
+    name, module = getattr(kind, '__qualname__', kind.__name__), kind.__module__
+    if isinstance(value, SyntaxError) and (value.filename in S.cells or not frames):
+        line, column, message = value.lineno, value.offset, str(value.msg)
+    return {'type': clip(name if module in ('builtins', '__main__') else '%s.%s' % (module, name), 300),
+            'message': clip(message, MESSAGE_CAP), 'line': line if isinstance(line, int) else None,
+            'column': column if isinstance(column, int) and column > 0 else None, 'frames': frames, 'traceback': clip(text)}
+
+
+def flush_libc():
+    """What C code wrote by stdio is in libc's own buffer (a pipe is block-buffered): flush that too once foreign modules came."""
+    n = len(modules)
+    if n != S.module_count:
+        S.module_count = n
+        if S.fflush is None:
+            if 'ctypes' not in modules:
+                for m in list(modules.values()):
+                    f = getattr(m, '__file__', None)
+                    if isinstance(f, str) and f.endswith('.so') and 'lib-dynload' not in f:
+                        break
+                else:
+                    return
+            try:
+                S.fflush = std('ctypes').CDLL(None).fflush
+            except Exception:
+                S.fflush = False
+    if S.fflush:
+        S.fflush(None)
+
+
+def run_exec(src, name):
+    """Run one exec -> (status, json)."""
+    status, report = OK, {'exit_code': 0}
+    figures = False
+    try:
+        S.phase = RUN
+        try:
+            value = run_source(src, name)
+            if value is not None:
+                show_value(value)
+            value = None
+            figures = True
+            if 'matplotlib.pyplot' in modules:
+                show_figures()
+        except SystemExit as e:
+            code = 0 if e.code is None else e.code
+            if not isinstance(code, int):
+                sys.stderr.write(str(code) + '\n')
+                code = 1
+            status, report = EXIT, {'exit_code': code & 0xff}
+        except BaseException:
+            kind, value, tb = sys.exc_info()
+            hit = S.interrupted and issubclass(kind, KeyboardInterrupt)
+            status, report = (INTERRUPTED, {'exit_code': 130}) if hit else (ERROR, {'exit_code': 1})
+            report['error'] = describe(kind, value, tb)
+            kind = value = tb = None
+            if not hit and not figures and 'matplotlib.pyplot' in modules:
+                show_figures()
+        if getpid() != S.pid:               # os.fork() in the exec: the child ends where the exec ends
+            if 'error' in report:
+                sys.stderr.write(report['error']['traceback'])
+            flush()
+            kill_self(report['exit_code'])
+        flush_libc()
+        flush()
+    except KeyboardInterrupt:
+        status, report = INTERRUPTED if S.interrupted else ERROR, {'exit_code': 130}
+        report['error'] = {'type': 'KeyboardInterrupt', 'message': '', 'line': None, 'column': None, 'frames': [],
+                           'traceback': 'KeyboardInterrupt\n'}
+    except BaseException:
+        kind, value, _ = sys.exc_info()
+        status, report = ERROR, {'exit_code': 1}
+        report['error'] = {'type': kind.__name__, 'message': 'the end of the exec failed in the driver', 'line': None,
+                           'column': None, 'frames': [], 'traceback': kind.__name__ + '\n'}
+    finally:
+        S.phase = IDLE
+    return status, report
+
+
+def on_exec(request, blob):
+    S.count += 1
+    S.total, S.budget, S.unordered, S.pending, S.interrupted = 0, BUDGET, False, False, False
+    name = request.get('name') or '<exec %d>' % S.count
+    S.in_exec = True
+    saved = {}
+    for k, v in (request.get('env') or {}).items():
+        saved[k] = environ.get(k)
+        environ[k] = v
+    main.__dict__.pop('__warningregistry__', None)      # a warning is shown again in the next exec
+    set_signal(SIGINT, on_sigint)
+    try:
+        src = blob.decode('utf-8')
+        if src[:1] == '\ufeff':
+            src = src[1:]
+    except UnicodeDecodeError as e:
+        status = ERROR
+        report = {'exit_code': 1, 'error': {
+            'type': 'SyntaxError', 'message': 'the code is not valid UTF-8 (byte %d)' % e.start, 'frames': [],
+            'line': blob.count(b'\n', 0, e.start) + 1, 'column': None,
+            'traceback': 'SyntaxError: the code is not valid UTF-8 (byte %d)\n' % e.start}}
+    else:
+        entry = S.cells[name] = (len(src), None, [l + '\n' for l in src.split('\n')], name)
+        for m in (modules.get('linecache'), _std_private.get('linecache')):
+            if m is not None and hasattr(m, 'cache'):
+                m.cache[name] = entry
+        status, report = run_exec(src, name)
+    try:
+        set_signal(SIGINT, on_sigint)       # a handler of the user's holds in its exec
+    except Exception:
+        pass
+    for k, v in saved.items():
+        if v is not None:
+            environ[k] = v
+        elif k in environ:
+            del environ[k]
+    sys.last_type = sys.last_value = sys.last_traceback = None
+    control.send(b'f', status, report)
+
+
+# ---------------------------------------------------------------- start and main loop
+def run_tasks():
+    """Between execs, asyncio tasks that an exec left go on until a frame comes."""
+    loop = S.loop
+    if loop is None or loop.is_closed():
+        return
+    asyncio = std('asyncio')
+    try:
+        tasks = (getattr(asyncio, 'all_tasks', None) or asyncio.Task.all_tasks)(loop)
+        if all(t.done() for t in tasks):
+            return
+        came = loop.create_future()
+        loop.add_reader(control.fd, lambda: came.done() or came.set_result(None))
+    except Exception:
+        return
+    try:
+        loop.run_until_complete(came)
+    except BaseException:
+        pass
+    finally:
+        loop.remove_reader(control.fd)
+
+
+def serve():
+    while True:
+        try:
+            run_tasks()
+            kind, status, token, request, blob, fds = control.receive()
+        except KeyboardInterrupt:
+            continue
+        except (Gone, OSError):
+            return
+        if kind == 'P':
+            S.token = token
+            adopt(fds, status == 1)
+        elif kind == 'E':
+            S.token = token
+            try:
+                on_exec(request, blob)
+            except KeyboardInterrupt:       # so late that user code has ended: the exec is not left without an answer
+                control.send(b'f', INTERRUPTED if S.interrupted else ERROR, {'exit_code': 130})
+            blob = request = None
+        else:
+            return
+
+
+class Quit(object):
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return 'Use %s() to end this exec' % self.name
+
+    def __call__(self, code=None):
+        raise SystemExit(code)
+
+
+def start():
+    global control, main
+    for fd in (1000, 240, 120, 60, 20):     # as high as RLIMIT_NOFILE lets it be, out of the way of user code
+        try:
+            dup2(3, fd, False)
+            break
+        except OSError:
+            fd = 3
+    if fd != 3:
+        close(3)
+    control = Control(fd)
+    set_signal(SIGINT, on_sigint)
+    make_streams()
+    sys.stdout = sys.__stdout__ = real_out
+    sys.stderr = sys.__stderr__ = real_err
+    make_stdin()
+    if '_posixsubprocess' in modules:
+        flush_before(modules['_posixsubprocess'], 'fork_exec')
+    for name in ('system', 'posix_spawn', 'posix_spawnp', 'execv', 'execve', 'abort', 'kill', '_exit'):
+        flush_before(os, name)
+    if hasattr(os, 'register_at_fork'):
+        os.register_at_fork(before=flush, after_in_child=in_child)
+    else:                                   # 3.6
+        fork = os.fork
+
+        def fork_wrapper():
+            flush()
+            pid = fork()
+            if pid == 0:
+                in_child()
+            return pid
+        os.fork = fork_wrapper
+    builtins.display, builtins.exit, builtins.quit = display, Quit('exit'), Quit('quit')
+    if 'linecache' in modules:
+        hook_linecache(modules['linecache'])
+    sys.meta_path.insert(0, FINDER)
+    sys.argv = ['']
+    main = type(sys)('__main__')
+    main.__dict__['__builtins__'] = builtins
+    modules['__main__'] = main
+    control.send(b'r', 0, {'language': 'python', 'version': '%d.%d.%d' % VERSION[:3]})
+    serve()
+    flush()
+
+
+start()

@@ -1,0 +1,260 @@
+/* lock.c - dropping rights: of the agent, of a supervisor, of user code. */
+#include "boot_priv.h"
+
+enum {
+    FS_EXECUTE = 1 << 0, FS_WRITE_FILE = 1 << 1, FS_READ_FILE = 1 << 2, FS_READ_DIR = 1 << 3, FS_MAKE_CHAR = 1 << 6, FS_MAKE_BLOCK = 1 << 11,
+    FS_IOCTL_DEV = 1 << 15, SCOPE_ABSTRACT = 1, SCOPE_SIGNAL = 2
+};
+/* NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE, each with its lock, and the lock of KEEP_CAPS */
+#define SECUREBITS (1ul | 2 | 4 | 8 | 0x20 | 0x40 | 0x80)
+
+void lock_capabilities(uint64_t keep)
+{
+    struct capheader_k h = { 0x20080522, 0 };
+    struct capdata_k d[2] = { { (uint32_t)keep, (uint32_t)keep, 0 }, { (uint32_t)(keep >> 32), (uint32_t)(keep >> 32), 0 } };
+    sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0);
+    for (unsigned long c = 0; c < 64; c++) {       /* while CAP_SETPCAP is still there */
+        long r = sys_prctl(PR_CAPBSET_DROP, c, 0);
+        if (r == -E_INVAL)
+            break;                                 /* the kernel knows no more */
+        if (r < 0)
+            boot_die(BOOT_E_SELFCHECK, "bounding set", r);
+    }
+    boot_try(sys_prctl(PR_SET_SECUREBITS, SECUREBITS, 0), BOOT_E_SELFCHECK, "securebits");
+    boot_try(sys_capset(&h, d), BOOT_E_SELFCHECK, "capset");
+}
+
+static uint64_t agent_capabilities(void)
+{
+    return boot_state.boot.flags & BOOT_TWO_IDS ? 1u << CAP_KILL | 1u << CAP_SETUID | 1u << CAP_SETGID : 1u << CAP_KILL;
+}
+
+void lock_agent(void)
+{
+    lock_capabilities(agent_capabilities());
+    boot_try(sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0), BOOT_E_SELFCHECK, "no_new_privs");
+    sys_prctl(PR_SET_MDWE, 3, 0);                  /* no new executable memory, not inherited; since 6.6 */
+    boot_try(sys_prctl(PR_SET_DUMPABLE, 0, 0), BOOT_E_SELFCHECK, "dumpable");
+    long abi = sys_landlock_ruleset(0, 0, 1);
+    if (abi < 1)
+        boot_die(BOOT_E_LANDLOCK, "version", abi);
+    boot_state.answer.landlock = (uint32_t)abi;
+}
+
+/* Asks the kernel for what was just done, before anybody hears that the sandbox stands. */
+void lock_agent_check(void)
+{
+    struct capheader_k h = { 0x20080522, 0 };
+    struct capdata_k d[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+    char cwd[8];
+    uint32_t keep = (uint32_t)agent_capabilities();
+    boot_try(sys_capget(&h, d), BOOT_E_SELFCHECK, "capget");
+    if (d[0].effective != keep || d[0].permitted != keep || d[0].inheritable || d[1].effective || d[1].permitted || d[1].inheritable)
+        boot_die(BOOT_E_SELFCHECK, "capabilities", 0);
+    for (unsigned long c = 0; c < 41; c++)
+        if (sys_prctl(PR_CAPBSET_READ, c, 0) == 1)
+            boot_die(BOOT_E_SELFCHECK, "bounding set", 0);
+    if (sys_prctl(PR_GET_NO_NEW_PRIVS, 0, 0) != 1)
+        boot_die(BOOT_E_SELFCHECK, "no_new_privs", 0);
+    if (sys_prctl(PR_GET_DUMPABLE, 0, 0) != 0)
+        boot_die(BOOT_E_SELFCHECK, "dumpable", 0);
+    if (sys_unshare(CLONE_NEWNS) == 0)
+        boot_die(BOOT_E_SELFCHECK, "unshare", 0);
+    if (sc2(NR_getcwd, PTR(cwd), sizeof cwd) != 2 || cwd[0] != '/')
+        boot_die(BOOT_E_SELFCHECK, "current directory", 0);
+    if (sys_openat(AT_FDCWD, "/x", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) != -E_ROFS)
+        boot_die(BOOT_E_SELFCHECK, "read-only root", 0);
+}
+
+/* ---- user code. It reports on its standard error, which the agent hands to the host. */
+static _Noreturn void fail(const char *what, long r)
+{
+    char t[128];
+    size_t n = str_put(t, sizeof t, 0, "interp: locking down failed: ");
+    n = str_put(t, sizeof t, n, what);
+    n = str_put(t, sizeof t, n, ", error ");
+    n = str_num(t, sizeof t, n, (uint64_t)(r < 0 ? -r : 0));
+    n = str_put(t, sizeof t, n, "\n");
+    sys_write(2, t, n);
+    sys_exit(95);
+}
+
+static long must(long r, const char *what)
+{
+    if (r < 0)
+        fail(what, r);
+    return r;
+}
+
+static void limit(int what, uint64_t value, const char *name)
+{
+    struct rlimit_k l = { value, value }, old;
+    must(sys_rlimit(what, 0, &old), name);
+    if (l.max > old.max)
+        l.cur = l.max = old.max;       /* the host's own hard limit is lower: raising it would need a right over the host */
+    must(sys_rlimit(what, &l, 0), name);
+}
+
+static void limits(void)
+{
+    const struct boot *b = &boot_state.boot;
+    limit(RLIMIT_CORE, 1, "core");     /* exactly 1: 0 does not stop a piped core handler on the host; the filter keeps it there */
+    limit(RLIMIT_NOFILE, b->descriptors, "descriptors");
+    limit(RLIMIT_FSIZE, b->file_bytes, "file size");
+    limit(RLIMIT_MEMLOCK, 1 << 20, "memlock");
+    limit(RLIMIT_SIGPENDING, 1024, "sigpending");
+    limit(RLIMIT_MSGQUEUE, 1 << 18, "msgqueue");
+    limit(RLIMIT_RTPRIO, 0, "rtprio");
+    if (b->pids)                       /* set before the nested namespace is made, it binds the sum of all of them (5.14); one id: the agent counts too */
+        limit(RLIMIT_NPROC, b->flags & BOOT_TWO_IDS ? b->pids : b->pids + 1u, "processes");
+    if (b->cpu_mask)
+        must(sc3(NR_sched_setaffinity, 0, sizeof b->cpu_mask, PTR(&b->cpu_mask)), "affinity");
+}
+
+static void user_ids(void)
+{
+    if (!(boot_state.boot.flags & BOOT_TWO_IDS))
+        return;
+    must(sc2(NR_setgroups, 0, 0), "setgroups");
+    must(sys_setresgid(USER_ID), "setresgid");
+    must(sys_setresuid(USER_ID), "setresuid");
+}
+
+/* A nested user namespace: every ptrace-like access to the agent then needs a capability that user code can never have, even with one id for both.
+   A cgroup namespace with it, so that /proc/self/cgroup says "/". Neither may be nested any deeper. */
+static void user_namespace(void)
+{
+    must(boot_write("/proc/self/oom_score_adj", "1000"), "oom_score_adj");
+#ifdef INTERP_TESTING
+    if (boot_state.boot.flags & BOOT_NO_USERNS)
+        return;
+#endif
+    must(sys_unshare(CLONE_NEWUSER), "user namespace");
+    must(boot_write("/proc/self/setgroups", "deny"), "setgroups");
+    must(boot_write("/proc/self/uid_map", "1000 1000 1"), "uid_map");
+    must(boot_write("/proc/self/gid_map", "1000 1000 1"), "gid_map");
+    must(sys_unshare(CLONE_NEWCGROUP), "cgroup namespace");
+    must(boot_write("/proc/sys/user/max_user_namespaces", "0"), "max_user_namespaces");
+    must(boot_write("/proc/sys/user/max_cgroup_namespaces", "0"), "max_cgroup_namespaces");
+}
+
+static void user_capabilities(void)
+{
+    struct capheader_k h = { 0x20080522, 0 };
+    struct capdata_k none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+    for (unsigned long c = 0; c < 64; c++)         /* a new user namespace has fresh ones */
+        if (sys_prctl(PR_CAPBSET_DROP, c, 0) == -E_INVAL)
+            break;
+    sys_prctl(PR_SET_SECUREBITS, SECUREBITS, 0);
+    must(sys_capset(&h, none), "capset");
+    must(sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0), "no_new_privs");
+}
+
+static uint64_t known_rights(uint32_t abi)
+{
+    uint64_t r = (1 << 13) - 1;
+    if (abi >= 2)
+        r |= 1 << 13;                  /* REFER */
+    if (abi >= 3)
+        r |= 1 << 14;                  /* TRUNCATE */
+    if (abi >= 5)
+        r |= FS_IOCTL_DEV;
+    return r;
+}
+
+static void allow(int rules, const char *path, uint64_t rights)
+{
+    struct landlock_path_k p = { rights, (int32_t)must(sys_open(path, O_PATH | O_CLOEXEC), path) };
+    must(sys_landlock_rule(rules, &p), path);
+    sys_close(p.fd);
+}
+
+/* The inner fence of files, and from ABI 6 the fence of signals and abstract sockets. Rules only add up along a path, so what "/" may, all below may:
+   names below /run/interp are hidden by its mode (0711, the agent's), not from here; with one id the user owns that folder too. */
+static void user_landlock(void)
+{
+    uint32_t abi = boot_state.answer.landlock;
+    uint64_t all = known_rights(abi), work = all & ~(uint64_t)(FS_MAKE_CHAR | FS_MAKE_BLOCK | FS_IOCTL_DEV);
+    struct landlock_attr_k a = { .fs = all, .scoped = abi >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0 };
+#ifdef INTERP_TESTING
+    if (boot_state.boot.flags & BOOT_NO_LANDLOCK)
+        return;
+#endif
+    int rules = (int)must(sys_landlock_ruleset(&a, abi >= 6 ? sizeof a : 8, 0), "landlock");
+    allow(rules, "/", FS_EXECUTE | FS_READ_FILE | FS_READ_DIR);
+    allow(rules, "/workspace", work);
+    allow(rules, "/home", work);
+    allow(rules, "/tmp", work);
+    allow(rules, "/dev/shm", work);
+    allow(rules, "/dev", FS_READ_FILE | FS_WRITE_FILE);
+    allow(rules, "/run/interp", work & ~(uint64_t)FS_READ_DIR);
+    must(sys_landlock_restrict(rules), "landlock");
+    sys_close(rules);
+}
+
+static void filter(const struct boot_filter *code, uint32_t n)
+{
+    struct sock_fprog_k p = { (uint16_t)n, code };
+    must(sys_seccomp_filter(&p), "seccomp");
+}
+
+/* Where a directory of the host is a bind and not an overlay, its unix sockets could be reached: then none can be made. */
+static void refuse_unix_sockets(void)
+{
+#if defined(__x86_64__)
+    enum { SOCKET = 41 };
+#else
+    enum { SOCKET = 198 };
+#endif
+    static const struct boot_filter code[] = {
+        { 0x20, 0, 0, 0 },             /* the call's number; the allow-list has looked at the architecture */
+        { 0x15, 0, 3, SOCKET },
+        { 0x20, 0, 0, 16 },            /* low half of argument 0 */
+        { 0x15, 0, 1, AF_UNIX },
+        { 0x06, 0, 0, 0x00050000 | E_ACCES },
+        { 0x06, 0, 0, 0x7fff0000 }
+    };
+    filter(code, sizeof code / sizeof *code);
+}
+
+/* The strictest answer of all filters counts; the refusals go first, since the allow-list ends the right to add some. */
+static void user_seccomp(void)
+{
+    const struct boot *b = &boot_state.boot;
+#ifdef INTERP_TESTING
+    if (b->flags & BOOT_NO_SECCOMP)
+        return;
+#endif
+    if (!boot_state.answer.overlay)
+        refuse_unix_sockets();
+    filter(boot_state.code + b->nallow, b->ndeny);
+    filter(boot_state.code, b->nallow);
+    if (sys_prctl(PR_GET_SECCOMP, 0, 0) != 2 || sys_unshare(0) != -E_NOSYS)
+        fail("seccomp check", 0);
+}
+
+void lock_kernel(void)
+{
+    limits();
+    user_ids();
+    must(sys_prctl(PR_SET_DUMPABLE, 1, 0), "dumpable");   /* files of /proc/self belong to root otherwise; Landlock and the namespaces fence it */
+    user_namespace();
+    user_capabilities();
+    user_landlock();
+    user_seccomp();
+}
+
+/* A domain of its own with signal scope: kill(-1) from the supervisor reaches exactly its kernel's tree, which is nested in it. */
+void lock_supervisor(void)
+{
+    struct landlock_attr_k a = { .fs = 0, .scoped = SCOPE_SIGNAL };
+    if (boot_state.answer.landlock < 6)
+        return;
+#ifdef INTERP_TESTING
+    if (boot_state.boot.flags & BOOT_NO_LANDLOCK)
+        return;
+#endif
+    int rules = (int)must(sys_landlock_ruleset(&a, sizeof a, 0), "landlock");
+    must(sys_landlock_restrict(rules), "landlock");
+    sys_close(rules);
+}

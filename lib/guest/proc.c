@@ -1,0 +1,111 @@
+/* proc.c - the process table as /proc shows it. One read of <pid>/stat per process tells all that is needed. */
+#include "guest.h"
+
+struct proc procs[PROCS];
+
+int proc_read(int pid, struct proc *p)
+{
+    char path[40], b[1024];
+    size_t n = str_put(path, sizeof path, 0, "/proc/");
+    n = str_num(path, sizeof path, n, (uint64_t)pid);
+    str_put(path, sizeof path, n, "/stat");
+    int fd = (int)sys_open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    long r = sys_read(fd, b, sizeof b - 1);
+    sys_close(fd);
+    if (r <= 0)
+        return -1;
+    b[r] = 0;
+    /* the name may hold anything: fields start behind its last parenthesis */
+    char *s = b + r;
+    while (s > b && *s != ')')
+        s--;
+    if (s == b || s[1] != ' ' || s[2] == 'Z' || s[2] == 'X')
+        return -1;
+    s += 3;
+    uint64_t v[34] = { 0 };
+    for (int i = 4; i < 34 && *s; i++) {
+        while (*s == ' ')
+            s++;
+        if (*s == '-')
+            s++;
+        const char *e = scan_num(s, &v[i]);
+        if (!e)
+            return -1;
+        s = b + (e - b);
+    }
+    p->pid = pid;
+    p->ppid = (int)v[4];
+    p->cpu_children = (v[16] + v[17]) * 10 * MSEC;
+    p->start = v[22];
+    p->ignores_int = (uint8_t)(v[33] >> (SIGINT - 1) & 1);
+    p->mark = 0;
+    p->owner = 0;
+    return 0;
+}
+
+unsigned proc_scan(void)
+{
+    static _Alignas(8) char b[16384];
+    unsigned n = 0;
+    int dir = (int)sys_open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return 0;
+    for (;;) {
+        long r = sc3(NR_getdents64, dir, PTR(b), sizeof b);
+        if (r <= 0)
+            break;
+        for (long at = 0; at < r;) {
+            struct dirent_k *d = (struct dirent_k *)(void *)(b + at);
+            at += d->reclen;
+            uint64_t pid;
+            const char *e = d->name[0] >= '1' && d->name[0] <= '9' ? scan_num(d->name, &pid) : NULL;
+            if (e && !*e && pid < INT_MAX && n < PROCS && proc_read((int)pid, &procs[n]) == 0)
+                n++;
+        }
+    }
+    sys_close(dir);
+    return n;
+}
+
+/* Marks the descendants of root (not root itself). strict: only those started at `since` (clock ticks) or later that do not ignore
+   SIGINT; what is left out hides what is below it. */
+void proc_mark_tree(unsigned n, int root, int strict, uint64_t since)
+{
+    for (int more = 1; more;) {
+        more = 0;
+        for (unsigned i = 0; i < n; i++) {
+            struct proc *p = &procs[i];
+            if (p->mark || p->pid == root || (strict && (p->ignores_int || p->start < since)))
+                continue;
+            int in = p->ppid == root;
+            for (unsigned j = 0; !in && j < n; j++)
+                in = procs[j].mark && procs[j].pid == p->ppid;
+            if (in)
+                p->mark = 1, more = 1;
+        }
+    }
+}
+
+/* Resident memory that no file backs: resident minus shared. */
+uint64_t proc_anonymous(int pid)
+{
+    char path[40], b[128];
+    size_t n = str_put(path, sizeof path, 0, "/proc/");
+    n = str_num(path, sizeof path, n, (uint64_t)pid);
+    str_put(path, sizeof path, n, "/statm");
+    int fd = (int)sys_open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    long r = sys_read(fd, b, sizeof b - 1);
+    sys_close(fd);
+    if (r <= 0)
+        return 0;
+    b[r] = 0;
+    uint64_t size, resident, shared;
+    const char *s = scan_num(b, &size);
+    s = s ? scan_num(s, &resident) : NULL;
+    s = s ? scan_num(s, &shared) : NULL;
+    return s && resident > shared ? (resident - shared) * page_size : 0;
+}

@@ -1,0 +1,71 @@
+/* watch.c - memory without a cgroup: the sum of what the kernels' trees hold in anonymous memory, sampled. */
+#include "guest.h"
+
+#define BUSY (50 * MSEC)
+#define IDLE (500 * MSEC)
+
+static uint64_t next;
+
+static int wanted(void)        /* 0 no process of a user, 1 only background, 2 an exec runs */
+{
+    int w = 0;
+    for (const struct kernel *k = kernels; k < kernels + KERNELS; k++)
+        if (k->supervisor >= 0)
+            w = k->x.phase > X_WAIT ? 2 : w ? w : 1;
+    return w;
+}
+
+uint64_t watch_timer(void)
+{
+    int w = A.watch_bytes ? wanted() : 0;
+    if (!w)
+        return UINT64_MAX;
+    if (!next || next > A.now + (w == 2 ? BUSY : IDLE))
+        next = A.now + (w == 2 ? BUSY : IDLE);
+    return next;
+}
+
+void watch_step(void)
+{
+    if (watch_timer() > A.now)
+        return;
+    next = 0;
+    unsigned n = proc_scan();
+    uint64_t sum = 0, share[KERNELS] = { 0 };
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned j = 0; j < KERNELS; j++)
+            if (kernels[j].supervisor >= 0 && procs[i].pid == kernels[j].supervisor_pid)
+                procs[i].owner = (uint8_t)(j + 1), procs[i].mark = 1;
+    for (int more = 1; more;) {
+        more = 0;
+        for (unsigned i = 0; i < n; i++)
+            for (unsigned j = 0; j < n && !procs[i].owner; j++)
+                if (procs[j].owner && procs[j].pid == procs[i].ppid)
+                    procs[i].owner = procs[j].owner, more = 1;
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (procs[i].owner && !procs[i].mark) {
+            uint64_t bytes = proc_anonymous(procs[i].pid);
+            share[procs[i].owner - 1] += bytes;
+            sum += bytes;
+        }
+    struct kernel *worst = NULL;
+    for (struct kernel *k = kernels; k < kernels + KERNELS; k++) {
+        if (k->x.phase && sum > k->x.watch_peak)
+            k->x.watch_peak = sum;
+        if (k->supervisor < 0 || k->stage == K_DYING)
+            continue;
+        /* of an exec first, else of what only runs in the background */
+        if (!worst || (k->x.phase != 0) > (worst->x.phase != 0) ||
+            ((k->x.phase != 0) == (worst->x.phase != 0) && share[kernel_index(k)] > share[kernel_index(worst)]))
+            worst = k;
+    }
+    if (sum <= A.watch_bytes || !worst)
+        return;
+    worst->x.exit_flags |= WIRE_EXIT_WATCH;
+    if (worst->stage == K_DEAD) { /* a shell's left-over tree */
+        worst->stage = K_DYING;
+        supervisor_order(worst, SUP_END, 0);
+    } else
+        kernel_kill(worst, WIRE_HOW_KILLED, WIRE_READY_LIMIT);
+}
