@@ -95,6 +95,8 @@ static int on_number(void *v, const char *p, size_t len)
 static int on_string(void *v, const unsigned char *p, size_t len)
 {
     struct reader *r = v;
+    if (interp__utf8_valid(p, len) != len)   /* yajl lets surrogates through */
+        return stop(r, "a string is not UTF-8");
     struct interp__json_node *n = add(r, INTERP__JSON_STRING);
     if (!n)
         return 0;
@@ -135,6 +137,8 @@ static int on_key(void *v, const unsigned char *p, size_t len)
     struct reader *r = v;
     struct interp__json *j = r->j;
     uint32_t o = r->stack[r->depth - 1];
+    if (interp__utf8_valid(p, len) != len)
+        return stop(r, "a key is not UTF-8");
     /* a linear look, so an object is bounded to what that can bear */
     if (nodes(j)[o].count >= 4096)
         return stop(r, "an object has more than 4096 members");

@@ -6,7 +6,7 @@
 # The build may drop lines that begin with #: the shell reads this byte by byte.
 case ${BASH_VERSINFO[0]} in [123]) printf 'bash 4.0 or newer is needed; this is %s\n' "$BASH_VERSION" >&2; exit 97 ;; esac
 exec 50>&3 3>&- 4<&- </dev/null >/dev/null 2>/dev/null
-unset INTERP_WANT_CACHE INTERP_CACHED
+unset "${!INTERP_@}"
 # State of a shell before us: two files, written in turn; `state` names the complete one.
 __interp_d='@D@' __interp_r=0 __interp_k=0
 if [[ -f $__interp_d/state ]]; then

@@ -44,8 +44,10 @@ function send(kind, status, object, parts) {
   let at = 16 + json.length; for (const p of parts || []) { frame.set(p, at); at += p.length; }
   writeAll(CONTROL, frame);
 }
-const { Pipe, constants: { SOCKET } } = process.binding('pipe_wrap');
-const { streamBaseState, kReadBytesOrError, kArrayBufferOffset } = process.binding('stream_wrap');
+let binding = process.binding;
+try { binding = require('internal/test/binding').internalBinding; } catch { /* no --expose-internals */ }
+const { Pipe, constants: { SOCKET } } = binding('pipe_wrap');
+const { streamBaseState, kReadBytesOrError, kArrayBufferOffset } = binding('stream_wrap');
 const control = new Pipe(SOCKET);
 const head = new Uint8Array(16); let headFill = 0, body = null, bodyFill = 0;
 control.onread = function (buffer) {
@@ -215,8 +217,14 @@ function busy(me) {
   if (next < Infinity) return next;
   if (me.pending > 0) return 2;
   for (const r of list(activeRequests())) if (!me.requests.has(r)) return 1;
-  for (const h of list(activeHandles())) {        // a child whose end user code wants to hear of
-    if (!me.handles.has(h) && h && typeof h.pid === 'number' && typeof h.kill === 'function' && h.exitCode === null && h.signalCode === null && h.listenerCount('close')) return 2;
+  for (const h of list(activeHandles())) {  // a child whose end user code wants to hear of
+    if (!me.handles.has(h) && h && typeof h.pid === 'number' && typeof h.kill === 'function' && h.listenerCount('close')) me.children.set(h, 0);
+  }
+  for (const [h, ended] of me.children) {   // 'close' comes when its pipes are empty, which a grandchild can delay for ever
+    if (h.exitCode === null && h.signalCode === null) return 2;
+    if (!(h._closesGot < h._closesNeeded)) { me.children.delete(h); continue; }
+    if (!ended) me.children.set(h, Date.now()); else if (Date.now() - ended > 300) { me.children.delete(h); continue; }
+    return 1;
   }
   if (stdin && stdinGiven && !stdin.readableEnded && !stdin.destroyed && !stdin.isPaused() && (stdin.listenerCount('data') || stdin.listenerCount('readable'))) return 2;
   return 0;
@@ -445,10 +453,21 @@ async function evaluate(me, src, options) {
   for (const [n, k] of declared) lexical.set(n, k);
   let done; const reply = new Promise((resolve) => { done = resolve; });
   job = () => { rawPost('Runtime.evaluate', { expression: code + '\n//# sourceURL=' + me.name, replMode: true, awaitPromise: true, objectGroup: 'exec' }, (e, r) => done({ e, r })); };
+  let started = false; const work = job; job = () => { started = true; work(); };
+  const began = Date.now();
+  sigint.stop(); watchdog.start();
   try { runner.runInThisContext({ breakOnSigint: true }); } catch (e) {
     if (e && e.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') { me.interrupt(); return; }
-    throw e;
+    if (started) throw e;
+    job();                                  // user code broke methods of `process` that Node needs for it
+  } finally {
+    // A child that died of the interrupt may be heard of before our own signal is: after blocking code, look again for a little.
+    if (Date.now() - began > 50) for (let i = 0; i < 8 && !watchdog.pending(); i++) Atomics.wait(nap, 0, 0, 1);
+    if (watchdog.pending()) me.interrupted = true;
+    if (watchdog.stop()) me.interrupted = true;
+    sigint.stop(); sigint.start(2);         // the watchdog leaves a handler that would end the process
   }
+  if (me.interrupted) { me.interrupt(); return; }
   const answer = await Promise.race([reply, me.ended]);
   if (!answer || me.exit !== undefined) return;
   if (answer.e) throw answer.e;
@@ -479,7 +498,7 @@ async function evaluate(me, src, options) {
 async function exec(request, blob) {
   count++;
   const options = request.options || {}, saved = new Map(), me = current = {
-    name: request.name || 'exec-' + count + '.js', timers: new Set(), pending: 0, total: 0, error: null, exit: undefined, over: false,
+    name: request.name || 'exec-' + count + '.js', timers: new Set(), children: new Map(), pending: 0, total: 0, error: null, exit: undefined, over: false,
     interrupted: false, declared: new Map(), column: (line, c) => c, requests: new Set(list(activeRequests())), handles: new Set(list(activeHandles())),
   };
   me.timers.limit = 1000;
@@ -493,6 +512,7 @@ async function exec(request, blob) {
   try {
     await evaluate(me, src, options);
     // the rest of the exec: timers, immediates, requests; at least one turn, so that an unhandled rejection is heard of
+    busy(me);                               // sees children that end within the first turn
     for (;;) {
       await turn();
       if (me.over || me.error || me.exit !== undefined) break;
@@ -515,8 +535,8 @@ async function exec(request, blob) {
   }
   for (const [k, v] of saved) { if (v === undefined) delete process.env[k]; else process.env[k] = v; }
   rawPost('Runtime.releaseObjectGroup', { objectGroup: 'exec' });
-  for (const f of heard('SIGINT')) if (f !== onSigint) apply(removeListener, process, ['SIGINT', f]);     // a user's handler holds in its exec
-  listen();
+  for (const f of heard('SIGINT')) apply(removeListener, process, ['SIGINT', f]);     // a user's handler holds in its exec
+  listen(); sigint.stop(); sigint.start(2);
   current = null;
   send('f', status, report);
 }
@@ -526,10 +546,16 @@ function failed(kind, e) {
   else writeAll(2, encode('Uncaught ' + describe(e).traceback + '\n'));
 }
 const onException = (e) => failed('uncaughtException', e), onRejection = (e) => failed('unhandledRejection', e);
-const onSigint = () => { if (current && apply(listenerCount, process, ['SIGINT']) < 2) current.interrupt(); };
+const onSigint = () => { if (current && !apply(listenerCount, process, ['SIGINT'])) current.interrupt(); };
+// A handle of our own: process.removeAllListeners() takes away also what makes process.on('SIGINT') work.
+const { Signal } = binding('signal_wrap'), sigint = new Signal();
+const { startSigintWatchdog, stopSigintWatchdog, watchdogHasPendingSigint } = binding('contextify');
+const watchdog = startSigintWatchdog && watchdogHasPendingSigint ? { start: startSigintWatchdog, stop: stopSigintWatchdog, pending: watchdogHasPendingSigint }
+  : { start() {}, stop: () => false, pending: () => false };
+sigint.unref(); sigint.onsignal = onSigint; sigint.start(2);
 const onWarning = (w) => { if (w && w.name !== 'ExperimentalWarning') err.write('(node:' + pid + ') ' + text(() => w.name) + ': ' + text(() => w.message) + '\n'); };
 function listen() {                         // user code may have removed ours
-  for (const [name, f] of [['uncaughtException', onException], ['unhandledRejection', onRejection], ['SIGINT', onSigint], ['warning', onWarning]]) if (!heard(name).includes(f)) apply(on, process, [name, f]);
+  for (const [name, f] of [['uncaughtException', onException], ['unhandledRejection', onRejection], ['warning', onWarning]]) if (!heard(name).includes(f)) apply(on, process, [name, f]);
 }
 listen();
 control.open(CONTROL);
