@@ -195,6 +195,8 @@ interp_status interp_call_next(interp_call *c, const interp_event **ev)
     if (c->current) {
         uint16_t channel = c->current->channel;
         uint32_t n = (uint32_t)c->current->len;
+        if (c->current->type == INTERP_EV_LATE_OUTPUT)
+            c->late_bytes -= n;
         interp__free(&c->ctx->mem, c->current);
         c->current = NULL;
         if (channel && c->session && c->exec)

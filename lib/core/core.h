@@ -258,6 +258,7 @@ struct interp_call {
     interp_result *result;
     interp_cancel *cancel;
     uint32_t cancel_seen;
+    size_t late_bytes;                             /* of late output in its events: no credit bounds it, so this does */
     uint64_t deadline;                             /* of a restart */
     struct interp_event *events, **events_end, *current;
     struct interp__exec *exec;
@@ -376,6 +377,7 @@ struct interp__exec *interp__exec_by_id(struct interp_session *s, const uint8_t 
 struct interp__exec *interp__exec_by_channel(struct interp_session *s, uint16_t channel);
 /* late.c */
 void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int stream, uint32_t dropped, const uint8_t *p, size_t n);
+void interp__late_events(struct interp_session *s, struct interp_call *c);
 void interp__late_give(struct interp_session *s, interp_result *r);
 void interp__late_free(struct interp_session *s);
 void interp__late_remember(struct interp_session *s, const struct interp__exec *e);   /* so that late frames find their exec's number */

@@ -2,7 +2,7 @@
 #include "core.h"
 #include <string.h>
 
-enum { HELD_MAX = 65536, ITEMS_MAX = 64 };
+enum { HELD_MAX = 65536, ITEMS_MAX = 64, QUEUED_MAX = 256 << 10 };
 
 void interp__late_remember(struct interp_session *s, const struct interp__exec *e)
 {
@@ -21,6 +21,19 @@ static struct interp__past *find(struct interp_session *s, const uint8_t id[WIRE
     return NULL;
 }
 
+static int tell(struct interp_session *s, struct interp_call *c, uint64_t number, int stream, uint64_t offset, const uint8_t *p, size_t n)
+{
+    struct interp_event *e = c->late_bytes + n <= QUEUED_MAX ? interp__event_new(s, INTERP_EV_LATE_OUTPUT, p, n) : NULL;
+    if (!e)
+        return -1;
+    c->late_bytes += n;
+    e->exec = number;
+    e->stream = stream;
+    e->offset = offset;
+    interp__call_event(c, e);
+    return 0;
+}
+
 void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int stream, uint32_t dropped, const uint8_t *p, size_t n)
 {
     struct interp__past *past = find(s, id);
@@ -36,14 +49,9 @@ void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int 
         return;
     for (struct interp_call *c = s->calls; c; c = c->next)
         if (c->exec && c->exec->streaming && !c->done && !c->abandoned) {
-            struct interp_event *e = interp__event_new(s, INTERP_EV_LATE_OUTPUT, p, n);
-            if (!e)
-                break;
-            e->exec = number;
-            e->stream = stream;
-            e->offset = offset;
-            interp__call_event(c, e);
-            return;
+            if (!tell(s, c, number, stream, offset, p, n))
+                return;
+            break;
         }
     size_t room = HELD_MAX - s->late_bytes, keep = n < room ? n : room;
     struct interp__late *l = s->nlate ? &s->late[s->nlate - 1] : NULL;
@@ -69,6 +77,15 @@ void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int 
     s->late_dropped += n - keep;
 }
 
+/* A streaming exec gets what is held as events before its own output. */
+void interp__late_events(struct interp_session *s, struct interp_call *c)
+{
+    for (uint32_t i = 0; i < s->nlate; i++)
+        if (tell(s, c, s->late[i].exec, s->late[i].stream, s->late[i].offset, s->late[i].data.p, s->late[i].data.len))
+            s->late_dropped += s->late[i].data.len;
+    interp__late_free(s);
+}
+
 void interp__late_give(struct interp_session *s, interp_result *r)
 {
     r->late = s->late;
@@ -89,4 +106,5 @@ void interp__late_free(struct interp_session *s)
     interp__free(&s->mem, s->late);
     s->late = NULL;
     s->nlate = 0;
+    s->late_bytes = 0;
 }

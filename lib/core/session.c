@@ -156,7 +156,7 @@ static interp_status settle_values(struct interp_session *s, interp_error **err)
         return interp__fail(&s->mem, err, INTERP_E_INVAL, "option-range", "workspace_bytes (%" PRIu64 ") is larger than memory_bytes (%" PRIu64 "): files of the workspace are memory", v->workspace, v->memory);
     if (v->workspace_set && !v->memory_set && v->workspace > v->memory)
         v->memory = v->workspace * 2;
-    if (!v->file_set || v->file > v->workspace)
+    if (!v->file_set)
         v->file = v->workspace;
     return INTERP_OK;
 }
@@ -358,6 +358,8 @@ interp_status interp_session_exec_start(interp_session *s, const interp_request 
     if (!st) {
         struct interp__exec *e = c->exec;
         c->cancel_seen = interp__cancel_count(c->cancel);
+        if (e->streaming)
+            interp__late_events(s, c);
         if (c->cancel_seen) {
             e->cancelled = 1;
             interp__exec_end(s, e, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_PRESERVED, 0);

@@ -43,7 +43,7 @@ static void exec_exit(struct kernel *k)
         m.exit_code = k->exit_code;
         m.signal = k->signal;
     }
-    if (k->outlives && x->how == WIRE_HOW_DIED && files_state_mark(k) != x->state_mark)
+    if (k->outlives && x->how == WIRE_HOW_DIED && files_take_ended(k))
         m.flags |= WIRE_EXIT_SAVED;
     usage_end(k, &m);
     send_exit(&m);
@@ -75,6 +75,19 @@ void exec_refuse(struct kernel *k, uint8_t how)
 }
 
 /* ---- EXEC */
+void exec_respawn(struct kernel *k)
+{
+    if (k->blob < 0) {
+        exec_refuse(k, WIRE_HOW_NOT_RUN);
+        return;
+    }
+    k->respawn = 1;
+    k->x.control_gone = 0;
+    k->gen++;
+    k->start_deadline = k->timeout && k->timeout < UINT64_MAX - A.now ? A.now + k->timeout : UINT64_MAX;
+    start_spawn(k);
+}
+
 void exec_request(const struct wire_frame *f)
 {
     struct wire_exec m;
@@ -108,18 +121,10 @@ void exec_request(const struct wire_frame *f)
     x->prefix_len = m.prefix.len;
     memcpy(S.prefix[kernel_index(k)], m.prefix.p, m.prefix.len);
     memset(&x->mark, 0, sizeof x->mark);
-    if (k->stage == K_DEAD) { /* a shell that ended: start it again from the same data */
-        if (k->blob < 0) {
-            exec_refuse(k, WIRE_HOW_NOT_RUN);
-            return;
-        }
-        k->respawn = 1;
-        k->gen++;
-        k->start_deadline = k->timeout && k->timeout < UINT64_MAX - A.now ? A.now + k->timeout : UINT64_MAX;
-        start_spawn(k);
-        if (!x->phase)
-            return;
-    }
+    if (k->stage == K_DEAD)
+        exec_respawn(k);
+    if (!x->phase)
+        return;
     if (k->kind == WIRE_KIND_SCRIPT) {
         if (files_code(k) < 0)
             exec_refuse(k, WIRE_HOW_NOT_RUN);
@@ -201,6 +206,10 @@ void exec_begin(struct kernel *k)
     if (x->cause)
         return; /* its end has begun already */
     let_go(&x->code_fd);
+    if (k->control_hangup && !k->noisy && sys_ioctl(k->control, FIONREAD, &n) == 0 && !n) {
+        x->control_gone = A.now; /* it has ended, or will never answer: its supervisor's word comes in a moment */
+        return;
+    }
     /* bytes that are there before the streams were named answer nothing that we asked */
     if (k->noisy || sys_ioctl(k->control, FIONREAD, &n) < 0 || n > 0) {
         kernel_kill(k, WIRE_HOW_PROTOCOL, 0);
@@ -238,8 +247,6 @@ void exec_opened(struct kernel *k)
 {
     struct exec *x = &k->x;
     x->opened = 1;
-    if (k->kind == WIRE_KIND_SCRIPT)
-        x->state_mark = files_state_mark(k);
     files_remove(x, 0);
     for (int i = 0; i < 2; i++)
         if (x->out[i] >= 0)
@@ -269,8 +276,11 @@ int exec_step(struct kernel *k)
 {
     struct exec *x = &k->x;
     int more = 0;
-    if (x->phase == X_WAIT)
+    if (x->phase == X_WAIT) {
+        if (x->control_gone && k->stage == K_READY && A.now - x->control_gone >= CONTROL_GONE)
+            kernel_kill(k, WIRE_HOW_PROTOCOL, 0);
         return 0;
+    }
     if (x->phase == X_RUN && k->stage == K_READY) {
         more |= feed_kernel(k);
         more |= feed_stdin(k);

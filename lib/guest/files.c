@@ -7,17 +7,12 @@ int files_init(void)
 {
     char t[40];
     random_hex(t, 12);
-    size_t n = str_put(A.run, sizeof A.run, 0, RUN_DIR);
+    size_t n;
+    str_put(A.run, sizeof A.run, 0, RUN_DIR);
     sc1(NR_umask, 0);
     if (!A.facts.local) {
         long r = sys_mkdir(A.run, 0711);
-        A.run_made = r == 0;
-        if (r < 0) { /* another agent's, or a read-only root */
-            n = str_put(A.run, sizeof A.run, n, "/");
-            str_put(A.run, sizeof A.run, n, t);
-            r = sys_mkdir(A.run, 0711);
-        }
-        if (r < 0) {
+        if (r < 0) { /* a read-only root, or somebody else's */
             n = str_put(A.run, sizeof A.run, 0, "/tmp/.interp-");
             str_put(A.run, sizeof A.run, n, t);
             r = sys_mkdir(A.run, 0711);
@@ -140,22 +135,16 @@ int files_has_state(const struct kernel *k)
     return k->dir[0] && sys_statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &s) == 0 && (s.mode & S_IFMT) == S_IFREG;
 }
 
-/* Which save the state file names (its driver alternates between two): differs after a new save. The directory is the user's, so nothing in it is followed
-   or waited for. */
-uint64_t files_state_mark(const struct kernel *k)
+/* The shell said in its EXIT trap that the save is of its very end. Taken once: the next shell starts without it. */
+int files_take_ended(const struct kernel *k)
 {
     char path[112];
-    uint8_t b[64];
-    uint64_t h = 14695981039346656037ull;   /* FNV-1a, 64 bit */
-    state_of(k, path, sizeof path);
-    int fd = k->dir[0] ? (int)sys_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
-    if (fd < 0)
+    size_t n = strlen(k->dir);
+    if (!n || n + 7 > sizeof path)
         return 0;
-    long n = sys_read(fd, b, sizeof b);
-    sys_close(fd);
-    for (long i = 0; i < n; i++)
-        h = (h ^ b[i]) * 1099511628211ull;
-    return h;
+    memcpy(path, k->dir, n);
+    memcpy(path + n, "/ended", 7);
+    return sys_unlinkat(AT_FDCWD, path, 0) == 0;
 }
 
 void files_drop_dir(struct kernel *k)

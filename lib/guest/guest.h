@@ -105,7 +105,7 @@ struct exec {
     uint8_t id[WIRE_ID];
     uint16_t base;
     uint32_t flags, number, token, code_bytes, code_seen, credit[3], code_eaten, stdin_eaten, left[2], control_left, code_skip;
-    uint64_t began, deadline, timeout, grace, signalled, control_gone, watch_peak, state_mark;
+    uint64_t began, deadline, timeout, grace, signalled, control_gone, watch_peak;
     uint32_t exit_flags;
     int out[2], in_fd, code_fd, pass[3], npass;
     char files[96];                                           /* prefix of FIFOs and code file; empty: none */
@@ -159,6 +159,7 @@ void exec_request(const struct wire_frame *f);
 void exec_code(struct kernel *k, const uint8_t *p, size_t n, int end);
 void exec_stdin(struct kernel *k, const uint8_t *p, size_t n, int end);
 void exec_begin(struct kernel *k);
+void exec_respawn(struct kernel *k);                          /* a shell that ended: start it again from the same data */
 void exec_opened(struct kernel *k);
 void exec_final(struct kernel *k, uint8_t word);
 void exec_over(struct kernel *k, uint8_t how);                /* the kernel is gone */
@@ -184,6 +185,7 @@ int  files_code(struct kernel *k);
 void files_remove(struct exec *x, int code_too);
 int  files_kernel_dir(struct kernel *k);
 int  files_has_state(const struct kernel *k);
+int  files_take_ended(const struct kernel *k);
 void files_drop_dir(struct kernel *k);
 int  files_expand(struct kernel *k, const uint8_t *p, size_t n, int all);      /* template into the code ring */
 
@@ -191,7 +193,8 @@ int  files_expand(struct kernel *k, const uint8_t *p, size_t n, int all);      /
 struct proc { int pid, ppid; uint64_t start, cpu_children; uint8_t mark, ignores_int, owner; };
 #define PROCS 2048u
 extern struct proc procs[PROCS];
-unsigned proc_scan(void);
+unsigned proc_scan(int stop_fd);
+struct proc *proc_find(unsigned n, int pid);
 int      proc_read(int pid, struct proc *p);
 void     proc_mark_tree(unsigned n, int root, int strict, uint64_t since);
 uint64_t proc_anonymous(int pid);

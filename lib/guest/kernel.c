@@ -141,8 +141,10 @@ static void died(struct kernel *k, const struct sup_message *m)
     last_frames(k, WIRE_HOW_DIED);
     if (k->kind == WIRE_KIND_SCRIPT && files_has_state(k)) {
         k->stage = K_DEAD; /* the next exec goes on from its saved state; what it left running is left alone */
-        k->outlives = 1;
         release(k);
+        k->outlives = 1;
+        if (k->x.phase == X_WAIT)
+            exec_respawn(k); /* an exec came in the moment of its end */
     } else
         kernel_kill(k, WIRE_HOW_DIED, 0);
 }
@@ -165,7 +167,7 @@ static void gone(struct kernel *k, const struct sup_message *m)
         start_answer(k, k->ready_status);
     k->ready_status = 0;
     if (k->x.phase == X_WAIT)
-        exec_refuse(k, how);
+        exec_refuse(k, how == WIRE_HOW_DIED ? WIRE_HOW_NOT_RUN : how); /* it ended before this exec began */
 }
 
 void supervisor_read(struct kernel *k)

@@ -129,7 +129,12 @@ static void user_namespace(void)
     if (boot_state.boot.flags & BOOT_NO_USERNS)
         return;
 #endif
-    must(sys_unshare(CLONE_NEWUSER), "user namespace");
+    long r;
+    for (int i = 0; (r = sys_unshare(CLONE_NEWUSER)) == -E_NOSPC && i < 50; i++) {   /* those of dead kernels are freed with a delay */
+        struct timespec_k t = { 0, 2 * (int64_t)MSEC };
+        sys_ppoll(0, 0, &t);
+    }
+    must(r, "user namespace");
     must(boot_write("/proc/self/setgroups", "deny"), "setgroups");
     must(boot_write("/proc/self/uid_map", "1000 1000 1"), "uid_map");
     must(boot_write("/proc/self/gid_map", "1000 1000 1"), "gid_map");

@@ -98,7 +98,7 @@ static int wait_ms(void)
             next = min64(next, k->start_deadline);
         if (k->x.phase) {
             next = min64(next, ladder_timer(k));
-            if (k->x.phase == X_RUN && k->x.control_gone && k->stage == K_READY)
+            if (k->x.control_gone && k->stage == K_READY)
                 next = min64(next, k->x.control_gone + 200 * MSEC);
         }
     }

@@ -84,6 +84,10 @@ void pipe_event(uint32_t index, uint32_t gen, uint32_t events)
     struct opipe *p = index < PIPES ? &pipes[index] : NULL;
     if (!p || !p->use || p->gen != gen)
         return; /* of a pipe that was closed in this very turn */
+    if (events == EPOLLHUP && p->use == PIPE_LATE && !p->dropped) { /* empty and without a writer: no need to read the end */
+        pipe_close((int)index);
+        return;
+    }
     p->ready = 1;
     late_hot |= p->use == PIPE_LATE || p->use == PIPE_DISCARD;
     if (events & EPOLLHUP)

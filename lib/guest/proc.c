@@ -45,16 +45,19 @@ int proc_read(int pid, struct proc *p)
     return 0;
 }
 
-unsigned proc_scan(void)
+/* stop_fd: the scan ends early when something comes there (-1: never). /proc lists in the order of pids, so the table is sorted. */
+unsigned proc_scan(int stop_fd)
 {
-    static _Alignas(8) char b[16384];
+    static _Alignas(8) char b[2048];      /* some 80 processes at a time */
     unsigned n = 0;
     int dir = (int)sys_open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return 0;
     for (;;) {
         long r = sc3(NR_getdents64, dir, PTR(b), sizeof b);
-        if (r <= 0)
+        struct pollfd_k p = { stop_fd, POLLIN, 0 };
+        struct timespec_k zero = { 0, 0 };
+        if (r <= 0 || (n && stop_fd >= 0 && sys_ppoll(&p, 1, &zero) > 0))
             break;
         for (long at = 0; at < r;) {
             struct dirent_k *d = (struct dirent_k *)(void *)(b + at);
@@ -69,6 +72,19 @@ unsigned proc_scan(void)
     return n;
 }
 
+struct proc *proc_find(unsigned n, int pid)
+{
+    unsigned lo = 0, hi = n;
+    while (lo < hi) {
+        unsigned mid = (lo + hi) / 2;
+        if (procs[mid].pid < pid)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < n && procs[lo].pid == pid ? &procs[lo] : NULL;
+}
+
 /* Marks the descendants of root (not root itself). strict: only those started at `since` (clock ticks) or later that do not ignore
    SIGINT; what is left out hides what is below it. */
 void proc_mark_tree(unsigned n, int root, int strict, uint64_t since)
@@ -79,10 +95,8 @@ void proc_mark_tree(unsigned n, int root, int strict, uint64_t since)
             struct proc *p = &procs[i];
             if (p->mark || p->pid == root || (strict && (p->ignores_int || p->start < since)))
                 continue;
-            int in = p->ppid == root;
-            for (unsigned j = 0; !in && j < n; j++)
-                in = procs[j].mark && procs[j].pid == p->ppid;
-            if (in)
+            const struct proc *parent = p->ppid == root ? NULL : proc_find(n, p->ppid);
+            if (p->ppid == root || (parent && parent->mark))
                 p->mark = 1, more = 1;
         }
     }

@@ -29,6 +29,9 @@ static void sysctls(void)
     set("proc/sys/kernel/sem", "250 1024 32 16", 0);
     set("proc/sys/kernel/shmmni", "64", 0);
     set("proc/sys/kernel/msgmni", "16", 0);
+    /* shared memory is charged to the user's group; where there is none, it gets the bound that files have */
+    if (boot_state.boot.cgroup_mask & (1u << BOOT_CG_USER_MEMORY | 1u << BOOT_CG_USER_DIR))
+        return;
     str_num(pages, sizeof pages, 0, boot_state.boot.workspace_bytes / 4096 + 1);
     set("proc/sys/kernel/shmall", pages, 0);
 }
@@ -49,16 +52,17 @@ static void read_only(const char *path)
     boot_try(sys_mount(0, path, 0, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, 0), BOOT_E_PROC, path);
 }
 
-/* What user code could read of the host's. Each mount costs 5 us, so what only the real root may read is masked only where the user could be it. */
+/* What user code could read of the host's. Not masked, since programs size themselves by them: cpuinfo, loadavg, meminfo, stat, uptime, version, vmstat.
+   Each mount costs 5 us, so what only the real root may read is masked only where the user could be it. */
 static const char *const files[] = {
-    "buddyinfo", "cgroups", "cmdline", "config.gz", "consoles", "crypto", "devices", "diskstats", "dma", "execdomains", "fb", "interrupts", "iomem",
-    "ioports", "kallsyms", "key-users", "keys", "locks", "mdstat", "misc", "modules", "mtrr", "partitions", "sched_debug", "schedstat", "softirqs",
+    "bootconfig", "buddyinfo", "cgroups", "cmdline", "config.gz", "consoles", "crypto", "devices", "diskstats", "dma", "execdomains", "fb", "interrupts", "iomem",
+    "ioports", "kallsyms", "key-users", "keys", "latency_stats", "locks", "mdstat", "misc", "modules", "mtrr", "partitions", "sched_debug", "schedstat", "softirqs",
     "swaps", "timer_list", "zoneinfo", 0
 };
 static const char *const root_files[] = {
     "kcore", "kmsg", "kpagecgroup", "kpagecount", "kpageflags", "pagetypeinfo", "slabinfo", "sysrq-trigger", "vmallocinfo", 0
 };
-static const char *const folders[] = { "acpi", "asound", "bus", "device-tree", "driver", "dynamic_debug", "fs", "irq", "pressure", "scsi", "tty", 0 };
+static const char *const folders[] = { "acpi", "asound", "bus", "device-tree", "driver", "dynamic_debug", "fs", "irq", "pressure", "scsi", "tty", "xen", 0 };
 
 static void mask_all(const char *const *names, const char *by)
 {

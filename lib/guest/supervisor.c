@@ -61,7 +61,7 @@ static void kill_round(void)
         return;
     }
     /* No scope: every descendant, found by walking. As a subreaper's tree never loses a member, "no child left" still proves its end. */
-    unsigned n = proc_scan();
+    unsigned n = proc_scan(-1);
     proc_mark_tree(n, (int)sys_getpid(), 0, 0);
     for (unsigned i = 0; i < n; i++)
         if (procs[i].mark)
@@ -104,7 +104,7 @@ static void signal_tree(int sig, int kernel_sig, uint64_t since)
         sys_kill(tree_pid, kernel_sig); /* first: it waits for nothing */
     if (!tree_pid)
         return;
-    unsigned n = proc_scan();
+    unsigned n = proc_scan(sock); /* on a crowded machine this takes a while: the next rung does not wait for it */
     proc_mark_tree(n, tree_pid, 1, since);
     for (unsigned i = 0; i < n; i++)
         if (procs[i].mark)

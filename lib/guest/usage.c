@@ -51,8 +51,7 @@ void usage_end(struct kernel *k, struct wire_exit *m)
 {
     struct exec *x = &k->x;
     struct usage_mark *b = &x->mark;
-    uint64_t now = now_ns();
-    m->wall_ns = now - x->began;
+    m->wall_ns = A.now - x->began;
     if (!x->ran && x->how == WIRE_HOW_NOT_RUN)
         return;
     uint64_t self = k->died_self, children = k->child_cpu;
@@ -92,5 +91,5 @@ void usage_end(struct kernel *k, struct wire_exit *m)
         m->limits_hit |= s.blocks && !s.bavail ? WIRE_LIMIT_DISK : 0;
         m->limits_hit |= s.files && !s.ffree ? WIRE_LIMIT_INODES : 0;
     }
-    k->last_end = now;
+    k->last_end = A.now;
 }

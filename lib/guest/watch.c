@@ -30,18 +30,20 @@ void watch_step(void)
     if (watch_timer() > A.now)
         return;
     next = 0;
-    unsigned n = proc_scan();
+    unsigned n = proc_scan(-1);
     uint64_t sum = 0, share[KERNELS] = { 0 };
-    for (unsigned i = 0; i < n; i++)
-        for (unsigned j = 0; j < KERNELS; j++)
-            if (kernels[j].supervisor >= 0 && procs[i].pid == kernels[j].supervisor_pid)
-                procs[i].owner = (uint8_t)(j + 1), procs[i].mark = 1;
+    for (unsigned j = 0; j < KERNELS; j++) {
+        struct proc *p = kernels[j].supervisor >= 0 ? proc_find(n, kernels[j].supervisor_pid) : NULL;
+        if (p)
+            p->owner = (uint8_t)(j + 1), p->mark = 1;
+    }
     for (int more = 1; more;) {
         more = 0;
-        for (unsigned i = 0; i < n; i++)
-            for (unsigned j = 0; j < n && !procs[i].owner; j++)
-                if (procs[j].owner && procs[j].pid == procs[i].ppid)
-                    procs[i].owner = procs[j].owner, more = 1;
+        for (unsigned i = 0; i < n; i++) {
+            const struct proc *parent = procs[i].owner ? NULL : proc_find(n, procs[i].ppid);
+            if (parent && parent->owner)
+                procs[i].owner = parent->owner, more = 1;
+        }
     }
     for (unsigned i = 0; i < n; i++)
         if (procs[i].owner && !procs[i].mark) {

@@ -2,7 +2,7 @@
    which the agent gives birth to kernels; moving by cgroup.procs costs 7 to 15 ms. The agent may do that because cgroup.procs of the box and of `u`
    belong to its id; it can't reach anything above. "No internal processes" forbids giving controllers to children of a group that has processes, and
    moving the host's process would be invasive, so: below the nearest ancestor that already gives memory and pids to its children. */
-#define _GNU_SOURCE 1
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -86,7 +86,8 @@ int interp__local_v2_find(struct interp__local_cgroup *c, const struct interp__l
 
 static int failed(struct interp__local_failure *f, const char *what)
 {
-    return interp__local_failed(f, INTERP_E_ISOLATION, "cgroup-limit", errno, "Start this process in a delegated cgroup (systemd-run --user --scope -p Delegate=yes), or accept isolation `namespaces`.",
+    return interp__local_failed(f, INTERP_E_ISOLATION, "cgroup-limit", errno,
+                                "Start this process in a delegated cgroup (systemd-run --user --scope -p Delegate=yes), or accept isolation `namespaces`.",
                                 "The cgroup (version 2) of the sandbox can't be set up: %s.", what);
 }
 

@@ -4,7 +4,7 @@
    so it makes raw system calls only (no libc: errno, locks and cancellation belong to the calling thread) and changes no user id: commit_creds()
    would mark the shared memory non-dumpable, that is, the host. All signals are blocked meanwhile: no handler of the host may run in the child, and
    a timer signal would restart a slow clone for ever (nsjail #168). exit_signal 0: the host's SIGCHLD handler and waitpid(-1) never see it. */
-#define _GNU_SOURCE 1
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -120,13 +120,11 @@ static inline __attribute__((always_inline)) int child_failed(struct interp__loc
     return 127;
 }
 
-static BARE long write_file(const char *path, const char *text)
+static BARE long write_file(const char *path, const char *text, long n)
 {
-    long n = 0, r, fd = raw(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CLOEXEC, 0, 0);
+    long r, fd = raw(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CLOEXEC, 0, 0);
     if (fd < 0)
         return fd;
-    while (text[n])
-        n++;
     r = raw(SYS_write, fd, (long)text, n, 0, 0);
     raw(SYS_close, fd, 0, 0, 0, 0);
     return r < 0 ? r : r == n ? 0 : -EIO;
@@ -136,11 +134,11 @@ static BARE long write_file(const char *path, const char *text)
    A host that is non-dumpable already (EACCES) writes them from outside. */
 static BARE long own_maps(struct interp__local_spawn *s)
 {
-    long r = write_file("/proc/self/setgroups", "deny");
+    long r = write_file("/proc/self/setgroups", "deny", 4);
     if (r == 0)
-        r = write_file("/proc/self/uid_map", s->uid_map);
+        r = write_file("/proc/self/uid_map", s->uid_map, s->uid_len);
     if (r == 0)
-        r = write_file("/proc/self/gid_map", s->gid_map);
+        r = write_file("/proc/self/gid_map", s->gid_map, s->gid_len);
     s->mapped = r == 0;
     return r == -EACCES ? 0 : r;
 }
@@ -149,7 +147,8 @@ static BARE long own_maps(struct interp__local_spawn *s)
 static BARE int child(void *p)
 {
     struct interp__local_spawn *s = p;
-    static const unsigned char caps[] = { 0 /* CHOWN */, 5 /* KILL */, 6 /* SETGID */, 7 /* SETUID */, 8 /* SETPCAP */, 12 /* NET_ADMIN */, 21 /* SYS_ADMIN */, 24 /* SYS_RESOURCE */ };
+    static const unsigned char caps[] = { 0 /* CHOWN */, 5 /* KILL */, 6 /* SETGID */, 7 /* SETUID */, 8 /* SETPCAP */, 12 /* NET_ADMIN */,
+                                          21 /* SYS_ADMIN */, 24 /* SYS_RESOURCE */ };
     static char *const argv[] = { (char *)(uintptr_t)"agent", (char *)(uintptr_t)"local", 0 };
     static char *const envp[] = { 0 };
     struct cap_header header = { 0x20080522, 0 };
@@ -216,6 +215,8 @@ int interp__local_spawn(struct interp__local_spawn *s)
         .stack_size = sizeof stack
     };
     long pid;
+    s->uid_len = (int)strlen(s->uid_map);   /* the child must not call libc, not even strlen */
+    s->gid_len = (int)strlen(s->gid_map);
     if (s->cgroup >= 0) {
         a.flags |= INTO_CGROUP;
         a.cgroup = (uint64_t)s->cgroup;

@@ -1,5 +1,5 @@
 /* fail.c - what went wrong, as a stable reason and what to do about it. Causes are told apart after a real attempt has failed, never guessed before. */
-#define _GNU_SOURCE 1
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 #include "local_priv.h"
 
 #define FLOOR "Or use a container backend."
+#define ELSEWHERE "Use a container backend."
 
 int interp__local_failed(struct interp__local_failure *f, interp_status code, const char *reason, int err, const char *remedy, const char *format, ...)
 {
@@ -84,7 +85,8 @@ int interp__local_fail_clone(struct interp__local_failure *f, int err, int step)
     case ENOSPC:
     case EUSERS:
         return interp__local_failed(f, INTERP_E_ISOLATION, "userns-limit", err,
-                                    "Raise the sysctls user.max_user_namespaces, max_mnt_namespaces, max_pid_namespaces, max_net_namespaces, max_ipc_namespaces, max_uts_namespaces, or close other sandboxes. " FLOOR,
+                                    "Raise the sysctls user.max_user_namespaces, max_mnt_namespaces, max_pid_namespaces, max_net_namespaces, max_ipc_namespaces, "
+                                    "max_uts_namespaces, or close other sandboxes. " FLOOR,
                                     "The limit of namespaces is reached (%s).", err == ENOSPC ? "a limit of user.max_*_namespaces" : "nesting");
     case EINVAL:
         return interp__local_failed(f, INTERP_E_ISOLATION, "userns-disabled", err, "Use a kernel with user, pid, net, ipc and uts namespaces. " FLOOR,
@@ -99,7 +101,7 @@ int interp__local_fail_clone(struct interp__local_failure *f, int err, int step)
         return interp__local_failed(f, INTERP_E_LIMIT, "host-descriptors", err, "Raise the limit of open files (RLIMIT_NOFILE).",
                                     "This process may not open another descriptor.");
     default:
-        return interp__local_failed(f, INTERP_E_ISOLATION, "clone3", err, FLOOR, "Making the namespaces failed: %s.", strerror(err));
+        return interp__local_failed(f, INTERP_E_ISOLATION, "clone3", err, ELSEWHERE, "Making the namespaces failed: %s.", strerror(err));
     }
 }
 
@@ -110,7 +112,7 @@ int interp__local_fail_maps(struct interp__local_failure *f, int err, const char
     if (err == ENOENT)
         return interp__local_failed(f, INTERP_E_ISOLATION, "proc-masked", err, "Mount a /proc that belongs to this pid namespace.",
                                     "The sandbox's process is not in /proc (%s).", file);
-    return interp__local_failed(f, INTERP_E_ISOLATION, "ids-map", err, FLOOR, "The ids of the sandbox can't be mapped (%s): %s.", file, strerror(err));
+    return interp__local_failed(f, INTERP_E_ISOLATION, "ids-map", err, ELSEWHERE, "The ids of the sandbox can't be mapped (%s): %s.", file, strerror(err));
 }
 
 int interp__local_fail_boot(struct interp__local_failure *f, const struct boot_answer *a)
@@ -123,12 +125,12 @@ int interp__local_fail_boot(struct interp__local_failure *f, const struct boot_a
         { BOOT_E_LANDLOCK, "landlock-missing", "Use a kernel with Landlock (5.13 or newer) and `landlock` in its lsm= list. " FLOOR, "Landlock is not there" },
         { BOOT_E_SECCOMP, "seccomp-missing", "Use a kernel with CONFIG_SECCOMP_FILTER.", "A seccomp filter can't be installed" },
         { BOOT_E_CGROUP, "cgroup-join", "Accept isolation `namespaces`, or give this process a cgroup that it may write.", "The agent can't join its cgroup" },
-        { BOOT_E_IDS, "ids-map", FLOOR, "The agent can't take its ids" },
+        { BOOT_E_IDS, "ids-map", ELSEWHERE, "The agent can't take its ids" },
         { BOOT_E_SELFCHECK, "self-check", "This is a fault in libinterp or in this kernel: report it.", "The finished sandbox did not pass its own check" },
         { BOOT_E_MESSAGE, "agent-boot", "Use an agent of the same build as the library.", "The agent did not understand its boot message" },
         { BOOT_E_LIMIT, "limit-unenforceable", "", "A limit can't be set" },
         { BOOT_E_SOURCE, "mount-source", "Name a directory or file that this user can read, by a path without symbolic links.", "A host path can't be shown inside" },
-        { BOOT_E_MOUNT, "mount", FLOOR, "The sandbox's root can't be built" }
+        { BOOT_E_MOUNT, "mount", ELSEWHERE, "The sandbox's root can't be built" }
     };
     char step[sizeof a->step + 1];
     size_t i;

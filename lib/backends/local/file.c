@@ -1,5 +1,5 @@
 /* file.c - small files of /proc and cgroups. */
-#define _GNU_SOURCE 1
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

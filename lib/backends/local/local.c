@@ -1,5 +1,5 @@
 /* local.c - the table of the local backend: one sandbox as a byte stream that can be killed for certain. */
-#define _GNU_SOURCE 1
+#define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

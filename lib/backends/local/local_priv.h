@@ -44,7 +44,7 @@ struct interp__local_spawn {
     int fd[LOCAL_SPAWN_FDS];           /* become descriptors 3, 4, ... in this order */
     unsigned nfds;
     char uid_map[32], gid_map[32];     /* one id: the child maps itself; empty: the caller maps it */
-    int mapped;                        /* it did */
+    int uid_len, gid_len, mapped;      /* mapped: it did */
     int step, err;                     /* what failed in the child, after the clone */
     int pidfd;
     pid_t pid;

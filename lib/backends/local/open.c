@@ -1,5 +1,5 @@
 /* open.c - from a specification to a standing sandbox: groups, ids, PID 1, its boot message, its answer. Nothing here waits. */
-#define _GNU_SOURCE 1
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -209,7 +209,13 @@ static int make_group(struct interp__local_box *b, const interp_spec *spec, stru
     return interp__local_group_make(&b->s->cgroup, &b->group, number, &l, b->id ? b->id : geteuid(), b->id ? b->id : getegid(), f);
 }
 
-/* One attempt, with a cgroup or without. *attach is set when the clone failed only because of the cgroup. */
+/* Errors that say "this cgroup is not yours to use", and not "this machine is full". */
+static int not_ours(int err)
+{
+    return err == EACCES || err == EPERM || err == EROFS || err == EBUSY || err == ENOENT || err == ENODEV || err == EOPNOTSUPP || err == EINVAL;
+}
+
+/* One attempt, with a cgroup or without. *attach is set when it failed only because of the cgroup. */
 static int attempt(struct interp__local_box *b, const interp_spec *spec, int cgroup, struct boot *m, int *attach, struct interp__local_failure *f)
 {
     const struct interp__local_filter *filter;
@@ -218,7 +224,7 @@ static int attempt(struct interp__local_box *b, const interp_spec *spec, int cgr
     if (plan_limits(b, spec, cgroup, m, f) < 0)
         return -1;
     if (cgroup && make_group(b, spec, f) < 0) {
-        *attach = 1;
+        *attach = not_ours(f->err);
         return -1;
     }
     if (interp__local_filter_get(b->s, (b->id ? 0u : LOCAL_FILTER_ONE_ID) | (m->cpu_mask ? LOCAL_FILTER_PINNED : 0u), &filter, f) < 0)
@@ -232,9 +238,10 @@ static int attempt(struct interp__local_box *b, const interp_spec *spec, int cgr
     if (spawn(b, m, &sp, f) < 0) {
         if (f->code != INTERP_OK)
             return -1;
-        *attach = b->group.born >= 0 && sp.step == LOCAL_STEP_CLONE && (sp.err == EACCES || sp.err == EBUSY || sp.err == EOPNOTSUPP || sp.err == ENODEV);
+        *attach = b->group.born >= 0 && sp.step == LOCAL_STEP_CLONE && sp.err != EPERM && sp.err != EINVAL && not_ours(sp.err);
         if (*attach)
-            return interp__local_failed(f, INTERP_E_ISOLATION, "cgroup-attach", sp.err, "Start this process in a delegated cgroup (systemd-run --user --scope -p Delegate=yes).",
+            return interp__local_failed(f, INTERP_E_ISOLATION, "cgroup-attach", sp.err,
+                                        "Start this process in a delegated cgroup (systemd-run --user --scope -p Delegate=yes).",
                                         "The agent can't be born in its cgroup: %s.", strerror(sp.err));
         return interp__local_fail_clone(f, sp.err, sp.step);
     }

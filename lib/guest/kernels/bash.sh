@@ -36,8 +36,8 @@ exit() {
   __interp_c=$(( ${1-$s} & 255 )) __interp_i=x
   t=$(builtin trap -p EXIT)
   case $t in
-    *__interp_save*|'') ;;
-    *) t=${t#trap -- }; t=${t% EXIT}; builtin trap __interp_save EXIT; builtin eval "builtin eval $t" ;;
+    *__interp_end*|'') ;;
+    *) t=${t#trap -- }; t=${t% EXIT}; builtin trap __interp_end EXIT; builtin eval "builtin eval $t" ;;
   esac
   builtin set -T
   builtin trap 'return $__interp_c' DEBUG
@@ -66,8 +66,10 @@ __interp_save() {
     builtin printf 'builtin cd -- %q\n' "$PWD"; builtin umask -p; builtin set +o
   } >|"$__interp_d/state.$n" 2>/dev/null && builtin printf '__interp_k=%s\n' "$n" >|"$__interp_d/state" && __interp_k=$n
 }
+# end: the EXIT trap. `ended` tells the agent that the save is of the very end.
+__interp_end() { __interp_save && : >|"$__interp_d/ended"; }
 # Shell errors such as those of `set -e`, `set -u` and ${x:?} really end the shell: it saves its state, the next one goes on from it.
-case $(builtin trap -p EXIT) in *__interp_save*|'') builtin trap __interp_save EXIT ;; esac
+case $(builtin trap -p EXIT) in *__interp_end*|'') builtin trap __interp_end EXIT ;; esac
 # SIGINT: leave the innermost function or the exec's file, then the DEBUG trap leaves the outer ones.  Such a trap leaves bash 5.2 with
 # SIGCHLD blocked and the INT trap marked as running: __interp_fix sets the trap again and runs a subshell.  The template runs it at the
 # top level (the DEBUG trap would make a function return), and without words that an alias could replace.

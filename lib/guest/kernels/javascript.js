@@ -498,7 +498,7 @@ async function evaluate(me, src, options) {
 async function exec(request, blob) {
   count++;
   const options = request.options || {}, saved = new Map(), me = current = {
-    name: request.name || 'exec-' + count + '.js', timers: new Set(), children: new Map(), pending: 0, total: 0, error: null, exit: undefined, over: false,
+    name: 'exec-' + (request.n || count) + '.js', timers: new Set(), children: new Map(), pending: 0, total: 0, error: null, exit: undefined, over: false,
     interrupted: false, declared: new Map(), column: (line, c) => c, requests: new Set(list(activeRequests())), handles: new Set(list(activeHandles())),
   };
   me.timers.limit = 1000;

@@ -276,7 +276,7 @@ class Control(object):
     def read(self, n, fds=None):
         data = bytearray()
         while len(data) < n:
-            if fds is None:
+            if fds is None or data:         # descriptors come with the first byte
                 part = self.sock.recv(min(n - len(data), 1 << 20))
             else:
                 part, ancillary, _, _ = self.sock.recvmsg(n - len(data), 64, _socket.MSG_CMSG_CLOEXEC)
@@ -524,6 +524,32 @@ def retire():
             sys.stdout = sys.__stdout__ = real_out
         if sys.stderr is old_err:
             sys.stderr = sys.__stderr__ = real_err
+
+
+# User code may use up all descriptors; the streams of the next exec need a few. These are held for them, at high numbers.
+spare = []
+
+
+def hold_spare():
+    for n in range(control.fd - 4, control.fd):
+        if n in spare or n < 16:
+            continue
+        try:
+            os.fstat(n)                     # somebody has this number now
+        except OSError:
+            try:
+                dup2(control.fd, n, False)
+                spare.append(n)
+            except OSError:
+                return
+
+
+def drop_spare():
+    while spare:
+        try:
+            close(spare.pop())
+        except OSError:
+            pass
 
 
 def adopt(fds, has_stdin):
@@ -1251,9 +1277,12 @@ def run_tasks():
 
 
 def serve():
+    kind = None
     while True:
         try:
             run_tasks()
+            if kind != 'P':                 # it comes next, with descriptors
+                drop_spare()
             kind, status, token, request, blob, fds = control.receive()
         except KeyboardInterrupt:
             continue
@@ -1262,6 +1291,7 @@ def serve():
         if kind == 'P':
             S.token = token
             adopt(fds, status == 1)
+            hold_spare()
         elif kind == 'E':
             S.token = token
             try:
