@@ -206,8 +206,10 @@ static interp_status session_new(interp_ctx *x, const interp_config *c, struct i
 static interp_status extras_copy(struct interp_session *s, const interp_config *c, struct interp_link *l, interp_error **err)
 {
     for (const struct interp__extra *e = c ? c->extras : NULL; e; e = e->next) {
+#ifndef INTERP_TESTING   /* white-box tests turn layers off by "local.testing" */
         if (!strncmp(e->key, "local.", 6))
             return interp__fail(&s->mem, err, INTERP_E_INVAL, "option-unknown", "the local backend has no option \"%s\"", e->key);
+#endif
         struct interp__extra *n = interp__alloc(&s->mem, sizeof *n);
         if (!n || !(n->key = interp__strndup(&s->mem, e->key, strlen(e->key))) || !(n->json = interp__strndup(&s->mem, e->json, strlen(e->json)))) {
             if (n)

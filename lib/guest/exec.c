@@ -96,7 +96,7 @@ void exec_request(const struct wire_frame *f)
     struct kernel *k = kernel_find(m.kernel);
     if (k && k->x.phase)
         fatal("protocol", "EXEC on a busy kernel");
-    if (!k || k->stopping || k->stage == K_DYING || (k->stage == K_DEAD && k->kind != WIRE_KIND_SCRIPT)) {
+    if (!k || k->stopping || (k->stage == K_DEAD && k->kind != WIRE_KIND_SCRIPT)) {
         not_run(m.id);
         return;
     }
@@ -140,10 +140,10 @@ void exec_code(struct kernel *k, const uint8_t *p, size_t n, int end)
     x->code_seen += (uint32_t)n;
     if (x->code_seen > x->code_bytes || (end && x->code_seen != x->code_bytes))
         fatal("protocol", "code is not as long as EXEC said");
-    if (x->phase > X_RUN || k->stage == K_DYING)
+    if (x->phase > X_RUN)
         return;
     if (k->kind != WIRE_KIND_SCRIPT) {
-        if (S.code[kernel_index(k)].len + n > WIRE_WINDOW + WIRE_FRAME_MAX / 32 || ring_put(&S.code[kernel_index(k)], p, n) < 0)
+        if (x->code_seen - x->code_credited > WIRE_WINDOW || ring_put(&S.code[kernel_index(k)], p, n) < 0)
             fatal("protocol", "DATA beyond the window");
         return;
     }
@@ -157,6 +157,7 @@ void exec_code(struct kernel *k, const uint8_t *p, size_t n, int end)
             exec_begin(k);
     } else if (x->code_eaten >= WIRE_WINDOW / 4) {
         send_credit(x->base, x->code_eaten);
+        x->code_credited += x->code_eaten;
         x->code_eaten = 0;
     }
 }
@@ -170,7 +171,8 @@ void exec_stdin(struct kernel *k, const uint8_t *p, size_t n, int end)
     x->stdin_end = (uint8_t)(end != 0);
     if (x->phase > X_RUN)
         return;
-    if (q->len + n > WIRE_WINDOW || ring_put(q, p, n) < 0)
+    x->stdin_seen += (uint32_t)n;
+    if (x->stdin_seen - x->stdin_credited > WIRE_WINDOW || ring_put(q, p, n) < 0)
         fatal("protocol", "DATA beyond the window");
 }
 
@@ -206,12 +208,12 @@ void exec_begin(struct kernel *k)
     if (x->cause)
         return; /* its end has begun already */
     let_go(&x->code_fd);
-    if (k->control_hangup && !k->noisy && sys_ioctl(k->control, FIONREAD, &n) == 0 && !n) {
+    if (k->control_hangup && sys_ioctl(k->control, FIONREAD, &n) == 0 && !n) {
         x->control_gone = A.now; /* it has ended, or will never answer: its supervisor's word comes in a moment */
         return;
     }
     /* bytes that are there before the streams were named answer nothing that we asked */
-    if (k->noisy || sys_ioctl(k->control, FIONREAD, &n) < 0 || n > 0) {
+    if (sys_ioctl(k->control, FIONREAD, &n) < 0 || n > 0) {
         kernel_kill(k, WIRE_HOW_PROTOCOL, 0);
         return;
     }

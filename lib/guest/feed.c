@@ -50,6 +50,7 @@ int feed_kernel(struct kernel *k)
             x->code_eaten += (uint32_t)r - header;
         if (x->code_eaten >= CREDIT_STEP && x->code_seen < x->code_bytes) {
             send_credit(x->base, x->code_eaten);
+            x->code_credited += x->code_eaten;
             x->code_eaten = 0;
         }
         if (!q->len && x->code_seen == x->code_bytes)
@@ -88,6 +89,7 @@ int feed_stdin(struct kernel *k)
     }
     if (x->stdin_eaten >= CREDIT_STEP && !x->stdin_end) {
         send_credit((uint16_t)(x->base + 1), x->stdin_eaten);
+        x->stdin_credited += x->stdin_eaten;
         x->stdin_eaten = 0;
     }
     /* a FIFO whose reader has not opened it yet would lose what is in it */

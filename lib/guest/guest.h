@@ -104,7 +104,7 @@ struct exec {
     uint8_t phase, cause, stage, ran, how, word, stdin_end, stdin_lost, opened, in_ready;
     uint8_t id[WIRE_ID];
     uint16_t base;
-    uint32_t flags, number, token, code_bytes, code_seen, credit[3], code_eaten, stdin_eaten, left[2], control_left, code_skip;
+    uint32_t flags, number, token, code_bytes, code_seen, credit[3], code_eaten, code_credited, stdin_seen, stdin_eaten, stdin_credited, left[2], control_left, code_skip;
     uint64_t began, deadline, timeout, grace, signalled, control_gone, watch_peak;
     uint32_t exit_flags;
     int out[2], in_fd, code_fd, pass[3], npass;
@@ -115,7 +115,7 @@ struct exec {
 };
 struct shared { volatile uint64_t orphan_cpu; };              /* written by the supervisor, read by the agent */
 struct kernel {
-    uint8_t stage, kind, flags, restored, ready_status, how, proven, noisy, stopping, control_ready, control_hangup, feed_ready, respawn, outlives, want_out;
+    uint8_t stage, kind, flags, restored, ready_status, how, proven, stopping, control_ready, control_hangup, feed_ready, respawn, outlives, want_out;
     uint16_t id, channel;
     uint32_t gen, credit, blob_bytes, blob_eaten, text_len, info_len;
     int supervisor, supervisor_pid, pid, control, command, blob, errors, exit_code, signal;

@@ -166,8 +166,11 @@ static void gone(struct kernel *k, const struct sup_message *m)
     if (k->ready_status)
         start_answer(k, k->ready_status);
     k->ready_status = 0;
-    if (k->x.phase == X_WAIT)
-        exec_refuse(k, how == WIRE_HOW_DIED ? WIRE_HOW_NOT_RUN : how); /* it ended before this exec began */
+    if (k->x.phase == X_WAIT) {
+        /* its end had nothing to do with an exec that had not begun, unless that exec's own clock or interrupt brought it */
+        int other = how == WIRE_HOW_DIED || (how == WIRE_HOW_KILLED && !k->x.cause && !k->x.exit_flags);
+        exec_refuse(k, other ? WIRE_HOW_NOT_RUN : how);
+    }
 }
 
 void supervisor_read(struct kernel *k)

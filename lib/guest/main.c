@@ -44,7 +44,7 @@ static void signals(void)
     for (long i = 0; i + 128 <= r; i += 128) {
         __builtin_memcpy(&no, si + i, 4);
         if (no == SIGTERM)
-            agent_end(0); /* the engine's stop */
+            agent_end(0);
     }
     while (sys_wait4(-1, NULL, WNOHANG | W_ALL, NULL) > 0)
         ; /* supervisors report on their sockets; all else is just reaped */
@@ -154,7 +154,8 @@ int guest_main(int argc, char **argv)
     for (char **v = argv + argc + 1; *v; v++)
         memset(*v, 0, strlen(*v)); /* whatever environment we got is nobody's to find */
     no_signals();
-    sys_prctl(PR_SET_DUMPABLE, 0, 0);
+    if (!f->local)   /* in local mode the lock-down does it: the host still has to write the id maps */
+        sys_prctl(PR_SET_DUMPABLE, 0, 0);
     sys_prctl(PR_SET_NAME, (unsigned long)(uintptr_t)"interp", 0);
     A.pid = (int)sys_getpid();
     A.init = A.pid == 1;
@@ -170,7 +171,7 @@ int guest_main(int argc, char **argv)
         sc1(NR_setfsuid, (long)f->user_uid);
     A.workspace = (int)sys_open(WORKSPACE, O_PATH | O_DIRECTORY | O_CLOEXEC);
     A.ep = (int)sc1(NR_epoll_create1, O_CLOEXEC);
-    uint64_t set = 1ull << (SIGCHLD - 1) | 1ull << (SIGTERM - 1);
+    uint64_t set = 1ull << (SIGCHLD - 1) | (f->local ? 0 : 1ull << (SIGTERM - 1)); /* TERM: an engine's stop */
     A.sigfd = (int)sc4(NR_signalfd4, -1, PTR(&set), 8, O_CLOEXEC | O_NONBLOCK);
     if (A.ep < 0 || A.sigfd < 0)
         return 67;

@@ -201,8 +201,8 @@ void start_blob(struct kernel *k, const uint8_t *p, size_t n, int end)
 {
     k->blob_bytes += (uint32_t)n;
     k->blob_eaten += (uint32_t)n;
-    if (k->blob_bytes > BLOB_MAX)
-        fatal("protocol", "driver text too long");
+    if (k->blob_bytes > BLOB_MAX || k->blob_eaten > WIRE_WINDOW)
+        fatal("protocol", "driver text too long, or beyond the window");
     if (write_all(k->blob, p, n) < 0) {
         kernel_kill(k, WIRE_HOW_NOT_RUN, WIRE_READY_LIMIT);
         return;
@@ -242,7 +242,7 @@ void start_spawn(struct kernel *k)
         q->head = q->len = 0;
     k->head_len = 0;
     k->body = 0;
-    k->restored = k->noisy = k->how = k->proven = k->control_ready = k->control_hangup = k->want_out = k->ready_status = k->outlives = 0;
+    k->restored = k->how = k->proven = k->control_ready = k->control_hangup = k->want_out = k->ready_status = k->outlives = 0;
     k->text_len = k->info_len = 0;
     k->exit_code = -1, k->signal = 0;
     k->pid = 0;

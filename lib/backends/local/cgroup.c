@@ -3,7 +3,6 @@
    Layout, below the own group (v1) or the nearest ancestor that delegates (v2): one owner directory for each backend instance, "interp-<pid>-<start
    time>-<n>", held by flock for as long as its owner lives, so that the next host can sweep what a killed one left. In it the agents' group and one
    group for each sandbox's user code: siblings, so that a user's OOM, pid limit or CPU quota never takes the agent. The host's own process never moves. */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

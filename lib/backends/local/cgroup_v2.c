@@ -2,7 +2,6 @@
    which the agent gives birth to kernels; moving by cgroup.procs costs 7 to 15 ms. The agent may do that because cgroup.procs of the box and of `u`
    belong to its id; it can't reach anything above. "No internal processes" forbids giving controllers to children of a group that has processes, and
    moving the host's process would be invasive, so: below the nearest ancestor that already gives memory and pids to its children. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
    so it makes raw system calls only (no libc: errno, locks and cancellation belong to the calling thread) and changes no user id: commit_creds()
    would mark the shared memory non-dumpable, that is, the host. All signals are blocked meanwhile: no handler of the host may run in the child, and
    a timer signal would restart a slow clone for ever (nsjail #168). exit_signal 0: the host's SIGCHLD handler and waitpid(-1) never see it. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

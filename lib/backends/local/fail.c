@@ -1,5 +1,4 @@
 /* fail.c - what went wrong, as a stable reason and what to do about it. Causes are told apart after a real attempt has failed, never guessed before. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

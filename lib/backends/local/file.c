@@ -1,5 +1,4 @@
 /* file.c - small files of /proc and cgroups. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

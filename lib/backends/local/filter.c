@@ -4,7 +4,6 @@
    argument. They can't be one: an unconditional ALLOW of a call silently swallows every conditional refusal of it in the same libseccomp filter
    (measured, 2.5.4). Stacked filters give the strictest answer. Arguments that the kernel takes as 32 bits are compared as such, or the upper half
    of the register gets round the rule (CVE-2019-7303, CVE-2019-10063). A call that this libseccomp or architecture does not know stays refused. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <seccomp.h>
 #include <string.h>

@@ -3,7 +3,6 @@
    A root host gives each sandbox a fresh pair: 0 inside (the agent) and 1000 inside (user code) become two host ids that nothing else uses, so per-user
    kernel counters are never shared. Range: 0x70000000 to 0x7FFDFFFF (0x60000000 is systemd's). Who holds a pair is a byte lock in one lock file: the
    kernel drops it with the host, and there is nothing to sweep. Everybody else has one id, its own, as 1000 inside. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

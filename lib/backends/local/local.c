@@ -1,5 +1,4 @@
 /* local.c - the table of the local backend: one sandbox as a byte stream that can be killed for certain. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

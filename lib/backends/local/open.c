@@ -1,5 +1,4 @@
 /* open.c - from a specification to a standing sandbox: groups, ids, PID 1, its boot message, its answer. Nothing here waits. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -1,6 +1,5 @@
 /* sources.c - which of the host's files a sandbox sees, read-only: the system below /usr, top-level links as they are here (merged /usr or not), an
    allow-list of run-time folders of /etc, and what the option "local.mounts" names. An interpreter outside /usr needs the same path inside. */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

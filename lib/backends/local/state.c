@@ -1,5 +1,4 @@
 /* state.c - what all sandboxes of one backend instance share, made at the first open that needs it. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
