@@ -173,6 +173,8 @@ void     ladder_interrupt(const uint8_t id[WIRE_ID], uint8_t cause, int hard);
 void     ladder_step(struct kernel *k);
 uint64_t ladder_timer(const struct kernel *k);
 /* usage.c, watch.c */
+void     usage_start(struct kernel *k);                       /* before its process is started ... */
+int      usage_pids_full(const struct kernel *k);             /* ... and when it did not get ready: was it for want of processes? */
 void     usage_begin(struct kernel *k);
 void     usage_end(struct kernel *k, struct wire_exit *m);
 void     watch_step(void);
@@ -190,7 +192,7 @@ void files_drop_dir(struct kernel *k);
 int  files_expand(struct kernel *k, const uint8_t *p, size_t n, int all);      /* template into the code ring */
 
 /* ---- proc.c */
-struct proc { int pid, ppid; uint64_t start, cpu_children; uint8_t mark, ignores_int, owner; };
+struct proc { int pid, ppid; uint64_t start, cpu_children; uint8_t mark, ignores_int, owner; uint32_t threads; };
 #define PROCS 2048u
 extern struct proc procs[PROCS];
 unsigned proc_scan(int stop_fd);

@@ -58,6 +58,8 @@ void kernel_forget(struct kernel *k)
     if (k->blob >= 0)
         sys_close(k->blob);
     files_drop_dir(k);
+    if (k->shared)
+        sc2(NR_munmap, PTR(k->shared), (long)page_size);
     memset(k, 0, offsetof(struct kernel, path));
     k->supervisor = k->control = k->command = k->blob = k->errors = -1;
     k->gen = gen + 1;
@@ -135,7 +137,7 @@ static void died(struct kernel *k, const struct sup_message *m)
     take_text(k);
     if (k->stage == K_STARTING) {
         k->exit_code = m->code;
-        kernel_kill(k, WIRE_HOW_NOT_RUN, WIRE_READY_FAILED);
+        kernel_kill(k, WIRE_HOW_NOT_RUN, usage_pids_full(k) ? WIRE_READY_LIMIT : WIRE_READY_FAILED);
         return;
     }
     last_frames(k, WIRE_HOW_DIED);

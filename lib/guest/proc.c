@@ -38,6 +38,7 @@ int proc_read(int pid, struct proc *p)
     p->pid = pid;
     p->ppid = (int)v[4];
     p->cpu_children = (v[16] + v[17]) * 10 * MSEC;
+    p->threads = (uint32_t)v[20];
     p->start = v[22];
     p->ignores_int = (uint8_t)(v[33] >> (SIGINT - 1) & 1);
     p->mark = 0;

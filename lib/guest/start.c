@@ -233,6 +233,7 @@ static int script_pipe(struct kernel *k, int *child)
 
 void start_spawn(struct kernel *k)
 {
+    usage_start(k);
     int s[2] = { -1, -1 }, fds[3] = { -1, -1, -1 };
     struct ring *q = &S.code[kernel_index(k)];
     if (k->control >= 0)

@@ -69,8 +69,10 @@ void stream_flush(void)
             want_out(1);
             break;
         }
-        if (r <= 0)
-            agent_end(0); /* nobody listens any more */
+        if (r <= 0) {
+            T.head = T.tail = 0; /* nobody listens any more; the end must not try again */
+            agent_end(0);
+        }
         T.head += (uint32_t)r;
     }
     if (T.head == T.tail)

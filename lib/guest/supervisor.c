@@ -214,6 +214,9 @@ int supervisor_fork(struct kernel *k)
     if (p < 0 && p > -4096)
         return (int)p;
     struct shared *share = (struct shared *)(uintptr_t)p;
+    if (k->shared)
+        sc2(NR_munmap, PTR(k->shared), (long)page_size);     /* of the one before */
+    k->shared = NULL;
     long r = sys_socketpair(SOCK_SEQPACKET | SOCK_CLOEXEC, s);
     if (r < 0)
         goto out;

@@ -32,6 +32,25 @@ static uint64_t counter(int fd, const char *key)
     return 0;
 }
 
+void usage_start(struct kernel *k)
+{
+    k->pids_seen = counter(A.facts.cg_pids, "max ");
+}
+
+int usage_pids_full(const struct kernel *k)
+{
+    if (A.facts.cg_pids >= 0)
+        return counter(A.facts.cg_pids, "max ") > k->pids_seen;
+    /* RLIMIT_NPROC leaves no trace: count what it counts, threads and the supervisors that we can't see among them */
+    uint64_t tasks = 0;
+    unsigned n = A.pids ? proc_scan(-1) : 0;
+    for (unsigned i = 0; i < n; i++)
+        tasks += procs[i].threads;
+    for (const struct kernel *o = kernels; o < kernels + KERNELS; o++)
+        tasks += o->supervisor >= 0;
+    return A.pids && tasks + 2 >= A.pids;
+}
+
 void usage_begin(struct kernel *k)
 {
     struct usage_mark *m = &k->x.mark;
@@ -51,7 +70,8 @@ void usage_end(struct kernel *k, struct wire_exit *m)
 {
     struct exec *x = &k->x;
     struct usage_mark *b = &x->mark;
-    m->wall_ns = A.now - x->began;
+    uint64_t now = now_ns();
+    m->wall_ns = now - x->began;
     if (!x->ran && x->how == WIRE_HOW_NOT_RUN)
         return;
     uint64_t self = k->died_self, children = k->child_cpu;
@@ -91,5 +111,5 @@ void usage_end(struct kernel *k, struct wire_exit *m)
         m->limits_hit |= s.blocks && !s.bavail ? WIRE_LIMIT_DISK : 0;
         m->limits_hit |= s.files && !s.ffree ? WIRE_LIMIT_INODES : 0;
     }
-    k->last_end = A.now;
+    k->last_end = now;
 }

@@ -32,11 +32,11 @@ void watch_step(void)
     next = 0;
     unsigned n = proc_scan(-1);
     uint64_t sum = 0, share[KERNELS] = { 0 };
-    for (unsigned j = 0; j < KERNELS; j++) {
-        struct proc *p = kernels[j].supervisor >= 0 ? proc_find(n, kernels[j].supervisor_pid) : NULL;
-        if (p)
-            p->owner = (uint8_t)(j + 1), p->mark = 1;
-    }
+    /* with one id the supervisors themselves are hidden from us (not dumpable, and no group to see them by): their children are not */
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned j = 0; j < KERNELS; j++)
+            if (kernels[j].supervisor >= 0 && procs[i].ppid == kernels[j].supervisor_pid)
+                procs[i].owner = (uint8_t)(j + 1);
     for (int more = 1; more;) {
         more = 0;
         for (unsigned i = 0; i < n; i++) {
@@ -46,7 +46,7 @@ void watch_step(void)
         }
     }
     for (unsigned i = 0; i < n; i++)
-        if (procs[i].owner && !procs[i].mark) {
+        if (procs[i].owner) {
             uint64_t bytes = proc_anonymous(procs[i].pid);
             share[procs[i].owner - 1] += bytes;
             sum += bytes;

@@ -69,7 +69,11 @@ __interp_save() {
 # end: the EXIT trap. `ended` tells the agent that the save is of the very end.
 __interp_end() { __interp_save && : >|"$__interp_d/ended"; }
 # Shell errors such as those of `set -e`, `set -u` and ${x:?} really end the shell: it saves its state, the next one goes on from it.
-case $(builtin trap -p EXIT) in *__interp_end*|'') builtin trap __interp_end EXIT ;; esac
+if [[ $__interp_r -eq 0 ]]; then
+  builtin trap __interp_end EXIT            # nothing can be set yet, so no subshell is needed to look
+else
+  case $(builtin trap -p EXIT) in *__interp_end*|'') builtin trap __interp_end EXIT ;; esac
+fi
 # SIGINT: leave the innermost function or the exec's file, then the DEBUG trap leaves the outer ones.  Such a trap leaves bash 5.2 with
 # SIGCHLD blocked and the INT trap marked as running: __interp_fix sets the trap again and runs a subshell.  The template runs it at the
 # top level (the DEBUG trap would make a function return), and without words that an alias could replace.
