@@ -1,0 +1,294 @@
+/* doctor.c - tries isolation levels and languages, one after the other, without blocking.
+   SPDX-License-Identifier: MIT */
+#include "doctor.h"
+#include "object.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define OPEN_MS 20000u
+#define EXEC_MS 20000u
+
+/* Each probe prints its version on one line and its path on the next. */
+static const struct {
+    const char *name, *code, *remedy;
+} languages[DOCTOR_LANGUAGES] = {
+    { "python", "import sys\nprint(sys.version.split()[0])\nprint(sys.executable)",
+      "install Python 3.6 or newer (Debian, Ubuntu, Fedora: package python3)" },
+    { "javascript", "console.log(process.versions.node)\nconsole.log(process.execPath)",
+      "install Node.js 16 or newer (Debian, Ubuntu, Fedora: package nodejs)" },
+    { "bash", "printf '%s\\n' \"${BASH_VERSION-}\" \"${BASH-sh}\"", "install bash (Debian, Ubuntu, Fedora: package bash)" },
+    { "sh", "printf '\\n'; command -v sh", "install a POSIX shell (Debian, Ubuntu: package dash)" },
+};
+static const char *const levels[DOCTOR_LEVELS] = { "full", "namespaces" };
+
+struct doctor {
+    struct task task;
+    interp_ctx *ctx;
+    void (*done)(void *arg);
+    void *arg;
+    size_t level, language;        /* the next to try */
+    interp_session *best, *trying; /* trying: not yet known to work */
+    interp_call *call;
+    struct doctor_level levels[DOCTOR_LEVELS];
+    struct doctor_language languages[DOCTOR_LANGUAGES];
+};
+
+static void go_on(struct doctor *d);
+
+/* ---- levels */
+
+static interp_status open_start(struct doctor *d, const char *level, interp_error **err)
+{
+    interp_config *c = NULL;
+    interp_status st = interp_config_new(d->ctx, &c, err);
+    if (st == INTERP_OK)
+        st = interp_config_set_backend(c, "local", err);
+    if (st == INTERP_OK)
+        st = interp_config_set_isolation(c, level, err);
+    if (st == INTERP_OK)
+        st = interp_config_set_open_timeout_ms(c, OPEN_MS, err);
+    if (st == INTERP_OK)
+        st = interp_session_open_start(d->ctx, c, &d->trying, &d->call, err);
+    interp_config_free(c);
+    return st;
+}
+
+static void opened(struct doctor *d, struct doctor_level *l)
+{
+    char why[160];
+    struct object info;
+    size_t n = 0;
+    const char *json = interp_session_info_json(d->trying, &n);
+    l->usable = 1;
+    if (object_scan(&info, json, n, why, sizeof why) == 0) {
+        const struct member *isolation = object_get(&info, "isolation"), *reached = object_get(&info, "reached");
+        if (isolation)
+            l->isolation = xdup(isolation->value, isolation->value_len);
+        if (reached)
+            l->reached = xdup(reached->value, reached->value_len);
+    }
+    object_free(&info);
+    if (!d->best) {
+        d->best = d->trying;
+        d->trying = NULL;
+    }
+}
+
+/* ---- languages */
+
+static interp_status exec_start(struct doctor *d, size_t i, interp_error **err)
+{
+    interp_request *r = NULL;
+    interp_status st = interp_request_new(d->ctx, &r, err);
+    if (st == INTERP_OK)
+        st = interp_request_set_language(r, languages[i].name, err);
+    if (st == INTERP_OK)
+        st = interp_request_set_code(r, languages[i].code, INTERP_NTS, err);
+    if (st == INTERP_OK)
+        st = interp_request_set_timeout_ms(r, EXEC_MS, err);
+    if (st == INTERP_OK)
+        st = interp_session_exec_start(d->best, r, &d->call, err);
+    interp_request_free(r);
+    return st;
+}
+
+static void answered(struct doctor_language *l, const interp_result *r)
+{
+    size_t n = 0, message_len = 0;
+    const char *text = interp_result_text(r, INTERP_STREAM_STDOUT, &n), *end = memchr(text, '\n', n);
+    if (interp_result_ok(r) && end) {
+        const char *path = end + 1, *path_end = memchr(path, '\n', n - (size_t)(path - text));
+        l->usable = 1;
+        l->version = xdup(text, (size_t)(end - text));
+        l->path = xdup(path, path_end ? (size_t)(path_end - path) : n - (size_t)(path - text));
+        return;
+    }
+    const char *message = interp_result_error_message(r, &message_len);
+    if (!message_len)
+        message = interp_result_text(r, INTERP_STREAM_STDERR, &message_len);
+    l->outcome = xdup(interp_result_outcome_name(r), strlen(interp_result_outcome_name(r)));
+    l->cause = xdup(interp_result_cause(r), strlen(interp_result_cause(r)));
+    l->message = xdup(message, message_len > 1000 ? 1000 : message_len);
+}
+
+static void refused(struct doctor_language *l, const interp_error *err)
+{
+    const char *message = interp_error_message(err);
+    l->message = xdup(message, strlen(message));
+}
+
+/* ---- one after the other */
+
+/* A step has ended: its call is done, or could not be started (st negative, *err says why). */
+static void step_ended(struct doctor *d, interp_status st, interp_error *err, const interp_result *result)
+{
+    if (d->level < DOCTOR_LEVELS) {
+        struct doctor_level *l = &d->levels[d->level++];
+        if (st == INTERP_OK)
+            opened(d, l);
+        else
+            l->error = err, err = NULL;
+        d->trying = interp_session_close(d->trying);
+    } else {
+        struct doctor_language *l = &d->languages[d->language++];
+        l->tried = 1;
+        if (st == INTERP_OK && result)
+            answered(l, result);
+        else
+            refused(l, err);
+    }
+    interp_error_free(err);
+}
+
+static void news(struct task *t, interp_call *call)
+{
+    struct doctor *d = (struct doctor *)t;
+    const interp_event *ev;
+    interp_status st;
+    interp_error *err = NULL;
+    interp_result *result = NULL;
+    while ((st = interp_call_next(call, &ev)) == INTERP_OK)
+        ;
+    if (st == INTERP_AGAIN)
+        return;
+    st = interp_call_finish(call, &result, &err);
+    interp_call_free(call);
+    d->call = NULL;
+    step_ended(d, st, err, result);
+    interp_result_free(result);
+    go_on(d);
+}
+
+/* Starts the next step that can be started, or says that all is done. */
+static void go_on(struct doctor *d)
+{
+    while (d->level < DOCTOR_LEVELS || (d->best && d->language < DOCTOR_LANGUAGES)) {
+        interp_error *err = NULL;
+        interp_status st = d->level < DOCTOR_LEVELS ? open_start(d, levels[d->level], &err) : exec_start(d, d->language, &err);
+        if (st == INTERP_OK) {
+            interp_call_set_userdata(d->call, &d->task);
+            return;
+        }
+        step_ended(d, st, err, NULL);
+    }
+    d->best = interp_session_close(d->best);
+    d->done(d->arg);
+}
+
+struct doctor *doctor_start(interp_ctx *x, void (*done)(void *arg), void *arg)
+{
+    struct doctor *d = xrealloc(NULL, sizeof *d);
+    memset(d, 0, sizeof *d);
+    d->task.news = news;
+    d->ctx = x;
+    d->done = done;
+    d->arg = arg;
+    for (size_t i = 0; i < DOCTOR_LEVELS; i++)
+        d->levels[i].name = levels[i];
+    for (size_t i = 0; i < DOCTOR_LANGUAGES; i++) {
+        d->languages[i].name = languages[i].name;
+        d->languages[i].remedy = languages[i].remedy;
+    }
+    go_on(d);
+    return d;
+}
+
+void doctor_free(struct doctor *d)
+{
+    if (!d)
+        return;
+    interp_call_free(d->call);
+    interp_session_close(d->trying);
+    interp_session_close(d->best);
+    for (size_t i = 0; i < DOCTOR_LEVELS; i++) {
+        free(d->levels[i].isolation);
+        free(d->levels[i].reached);
+        interp_error_free(d->levels[i].error);
+    }
+    for (size_t i = 0; i < DOCTOR_LANGUAGES; i++) {
+        struct doctor_language *l = &d->languages[i];
+        free(l->version);
+        free(l->path);
+        free(l->outcome);
+        free(l->cause);
+        free(l->message);
+    }
+    free(d);
+}
+
+/* ---- what was found */
+
+int doctor_usable(const struct doctor *d)
+{
+    for (size_t i = 0; i < DOCTOR_LEVELS; i++)
+        if (d->levels[i].usable)
+            return 1;
+    return 0;
+}
+
+const struct doctor_level *doctor_levels(const struct doctor *d)
+{
+    return d->levels;
+}
+
+const struct doctor_language *doctor_languages(const struct doctor *d)
+{
+    return d->languages;
+}
+
+static void text_member(struct buf *out, const char *name, const char *value)
+{
+    buf_text(out, ",\"");
+    buf_text(out, name);
+    buf_text(out, "\":");
+    if (value)
+        buf_string(out, value, strlen(value));
+    else
+        buf_text(out, "null");
+}
+
+static void level_json(struct buf *out, const struct doctor_level *l)
+{
+    buf_text(out, "{\"level\":");
+    buf_string(out, l->name, strlen(l->name));
+    buf_text(out, l->usable ? ",\"usable\":true,\"isolation\":" : ",\"usable\":false,\"isolation\":");
+    buf_text(out, l->isolation ? l->isolation : "null");
+    buf_text(out, ",\"reached\":");
+    buf_text(out, l->reached ? l->reached : "null");
+    buf_text(out, ",\"error\":");
+    buf_text(out, l->error ? interp_error_json(l->error, NULL) : "null");
+    buf_text(out, "}");
+}
+
+static void language_json(struct buf *out, const struct doctor_language *l)
+{
+    buf_text(out, "{\"language\":");
+    buf_string(out, l->name, strlen(l->name));
+    buf_text(out, l->usable ? ",\"usable\":true" : ",\"usable\":false");
+    text_member(out, "version", l->version && *l->version ? l->version : NULL);
+    text_member(out, "path", l->path);
+    if (!l->usable) {
+        text_member(out, "outcome", l->outcome);
+        text_member(out, "cause", l->cause);
+        text_member(out, "message", l->tried ? l->message : "not tried: there is no session to try it in");
+        text_member(out, "remedy", l->tried ? l->remedy : NULL);
+    }
+    buf_text(out, "}");
+}
+
+void doctor_members(const struct doctor *d, struct buf *out)
+{
+    buf_text(out, "\"backends\":[{\"backend\":\"local\",\"usable\":");
+    buf_text(out, doctor_usable(d) ? "true" : "false");
+    buf_text(out, ",\"levels\":[");
+    for (size_t i = 0; i < DOCTOR_LEVELS; i++) {
+        buf_text(out, i ? "," : "");
+        level_json(out, &d->levels[i]);
+    }
+    buf_text(out, "],\"languages\":[");
+    for (size_t i = 0; i < DOCTOR_LANGUAGES; i++) {
+        buf_text(out, i ? "," : "");
+        language_json(out, &d->languages[i]);
+    }
+    buf_text(out, "]}]");
+}

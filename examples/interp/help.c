@@ -1,0 +1,97 @@
+/* help.c - the help texts, and how errors are told.
+   SPDX-License-Identifier: MIT */
+#include "cli.h"
+#include <string.h>
+
+/* clang-format off */
+static const struct {
+    const char *name, *text;
+} pages[] = {
+    { "interp",
+      "usage: interp run LANG [FILE | -c CODE] [options]   run code in a sandbox\n"
+      "       interp doctor [--json]                       show what works on this machine\n"
+      "       interp exec --stdio                          sessions over a line protocol, for programs\n"
+      "       interp help COMMAND                          more about a command\n"
+      "       interp --version\n"
+      "\n"
+      "LANG is python (py, python3), javascript (js, node), bash or sh.\n"
+      "\n"
+      "  interp run python -c 'print(6 * 7)'\n"
+      "  interp run bash script.sh --timeout 10s --memory 256M\n" },
+    { "run",
+      "usage: interp run LANG [FILE | -c CODE] [options]\n"
+      "\n"
+      "Runs code once, in a sandbox of its own without a network. Its output comes as it is written.\n"
+      "The value of the last expression is printed as a notebook prints it; a traceback goes to standard error.\n"
+      "FILE - , or no FILE and no -c, reads the code from standard input. Ctrl-C cancels; a second Ctrl-C skips the grace time.\n"
+      "\n"
+      "  LANG               python (py, python3), javascript (js, node), bash, sh\n"
+      "  -c CODE            the code itself\n"
+      "  --timeout TIME     wall time: 500ms, 10s, 2m, forever; a number alone is seconds (default 30s)\n"
+      "  --memory SIZE      memory of the sandbox: 64M, 1G (default 512M)\n"
+      "  --stdin FILE       what the code finds on its standard input; - is ours (default: nothing)\n"
+      "  --env NAME=VALUE   an environment variable for the code; may be given several times\n"
+      "  --isolation LEVEL  weakest isolation accepted: full, namespaces, landlock, process (default namespaces)\n"
+      "  --backend NAME     what makes the sandbox (default local)\n"
+      "  --json             print the whole result as one JSON object instead\n"
+      "\n"
+      "Exit code: that of the code (an uncaught exception is 1), or\n"
+      "  2 wrong usage           122 a limit of the sandbox      124 timeout         125 no sandbox could be had\n"
+      "  126 refused by policy   127 the interpreter is missing  130 cancelled       137 out of memory\n"
+      "  70 the sandbox was lost 128+N the interpreter died by signal N\n" },
+    { "doctor",
+      "usage: interp doctor [--json]\n"
+      "\n"
+      "Tries what works on this machine: opens a session at each isolation level and runs each language in the best one.\n"
+      "What is missing is shown with what to do about it. Exit code 0 when a session can be had, else 1.\n" },
+    { "exec",
+      "usage: interp exec --stdio\n"
+      "\n"
+      "Reads one JSON object a line from standard input and writes one a line to standard output, until standard input ends.\n"
+      "Each request has an id, which its answers carry. Sessions run at the same time.\n"
+      "\n"
+      "  {\"id\":1,\"op\":\"open\",\"session\":\"s\",\"config\":{\"timeout_ms\":10000}}\n"
+      "  {\"id\":2,\"op\":\"exec\",\"session\":\"s\",\"language\":\"python\",\"code\":\"x = 6\\nx * 7\",\"stream\":true}\n"
+      "  {\"id\":3,\"op\":\"cancel\",\"session\":\"s\",\"target\":2}\n"
+      "  {\"id\":4,\"op\":\"restart\",\"session\":\"s\",\"language\":\"python\"}\n"
+      "  {\"id\":5,\"op\":\"close\",\"session\":\"s\"}\n"
+      "  {\"id\":6,\"op\":\"doctor\"}\n"
+      "\n"
+      "Answers: opened, output, late, result, done, failed. The README lists the members.\n" },
+    { "help", "usage: interp help [COMMAND]\n" },
+};
+/* clang-format on */
+
+int help_print(FILE *f, const char *command)
+{
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+        if (!strcmp(pages[i].name, command ? command : "interp")) {
+            fputs(pages[i].text, f);
+            return 0;
+        }
+    return -1;
+}
+
+int cmd_help(int argc, char **argv)
+{
+    if (argc > 1)
+        return usage_error(NULL, "help shows one command at a time; not expected", argv[1]);
+    if (help_print(stdout, argc ? argv[0] : NULL) < 0)
+        return usage_error(NULL, "there is no such command", argv[0]);
+    return fflush(stdout) ? 1 : 0;
+}
+
+int usage_error(const char *command, const char *what, const char *value)
+{
+    fprintf(stderr, "interp%s%s: %s%s%s\n", command ? " " : "", command ? command : "", what, value ? ": " : "", value ? value : "");
+    fprintf(stderr, "Try: interp help%s%s\n", command ? " " : "", command ? command : "");
+    return EXIT_USAGE;
+}
+
+void error_print(const interp_error *err)
+{
+    const char *remedy = interp_error_remedy(err), *reason = interp_error_reason(err);
+    fprintf(stderr, "interp: %s (%s%s%s)\n", interp_error_message(err), interp_status_name(interp_error_code(err)), *reason ? ", " : "", reason);
+    if (*remedy)
+        fprintf(stderr, "What to do: %s\n", remedy);
+}
