@@ -97,6 +97,7 @@ INTERP_API void interp_call_free(interp_call *c);
 /** Types of events. Append-only: skip unknown ones. */
 enum {
     INTERP_EV_OUTPUT = 1,        /**< bytes of stdout or stderr */
+    INTERP_EV_GAP = 2,           /**< output that was dropped: interp_event_missing bytes from interp_event_offset; only while an exec is being ended and nobody pulls */
     INTERP_EV_PROGRESS = 4,      /**< a step of an open, as JSON */
     INTERP_EV_DONE = 8,          /**< the last event of a call: finish it */
     INTERP_EV_LATE_OUTPUT = 9    /**< bytes that background work of an earlier exec wrote */
@@ -109,6 +110,8 @@ INTERP_API uint64_t interp_event_exec(const interp_event *e);
 INTERP_API int32_t interp_event_stream(const interp_event *e);
 /** Byte offset in that exec's stream. */
 INTERP_API uint64_t interp_event_offset(const interp_event *e);
+/** Length of a GAP in bytes; 0 otherwise. */
+INTERP_API uint64_t interp_event_missing(const interp_event *e);
 /** Running number over all events of the session. */
 INTERP_API uint64_t interp_event_seq(const interp_event *e);
 /** The bytes, at most 64 KiB. */

@@ -61,16 +61,16 @@ static interp_status fail_v(const struct interp__mem *m, interp_error **err, con
     char text[1024];
     vsnprintf(text, sizeof text, fmt, ap);
     *err = make(m ? m : &interp__mem_default, f, text);
-    return f->code;
+    return (*err)->f.code;   /* what the object says: without memory it is NOMEM */
 }
 
 interp_status interp__fail_with(const struct interp__mem *m, interp_error **err, const struct interp__fault *f, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    fail_v(m, err, f, fmt, ap);
+    interp_status st = fail_v(m, err, f, fmt, ap);
     va_end(ap);
-    return f->code;
+    return st;
 }
 
 interp_status interp__fail(const struct interp__mem *m, interp_error **err, interp_status code, const char *reason, const char *fmt, ...)
@@ -78,9 +78,9 @@ interp_status interp__fail(const struct interp__mem *m, interp_error **err, inte
     struct interp__fault f = { code, reason, NULL, 0, code == INTERP_E_BUSY };
     va_list ap;
     va_start(ap, fmt);
-    fail_v(m, err, &f, fmt, ap);
+    interp_status st = fail_v(m, err, &f, fmt, ap);
     va_end(ap);
-    return code;
+    return st;
 }
 
 interp_error *interp__error_copy(const struct interp__mem *m, const interp_error *e)

@@ -2,6 +2,7 @@
 #include "json.h"
 #include "error.h"
 #include <errno.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct reader {
     size_t key, key_len;
     int has_key;
     const char *why;                      /* set when a callback stops the parse */
+    char last_key[64];                    /* for the message */
 };
 
 static int stop(struct reader *r, const char *why)
@@ -139,6 +141,7 @@ static int on_key(void *v, const unsigned char *p, size_t len)
     uint32_t o = r->stack[r->depth - 1];
     if (interp__utf8_valid(p, len) != len)
         return stop(r, "a key is not UTF-8");
+    snprintf(r->last_key, sizeof r->last_key, "%.*s", len < 63 ? (int)len : 63, (const char *)p);
     /* a linear look, so an object is bounded to what that can bear */
     if (nodes(j)[o].count >= 4096)
         return stop(r, "an object has more than 4096 members");
@@ -153,30 +156,58 @@ static int on_key(void *v, const unsigned char *p, size_t len)
     return 1;
 }
 
-static void *y_alloc(void *ctx, size_t n)
-{
-    return interp__resize(ctx, NULL, n);
-}
+/* yajl does not look whether it got memory, so it never sees a NULL: a failed allocation jumps out of the parse, and the blocks, which are
+   kept in a list, are freed by us. */
+struct block { struct block *prev, *next; };
+struct arena {
+    const struct interp__mem *mem;
+    struct block list;
+    jmp_buf out;
+};
 static void *y_realloc(void *ctx, void *p, size_t n)
 {
-    return interp__resize(ctx, p, n);
+    struct arena *a = ctx;
+    struct block *b = p ? (struct block *)p - 1 : NULL;
+    struct block *prev = b ? b->prev : &a->list, *next = b ? b->next : a->list.next;
+    b = n < SIZE_MAX - sizeof *b ? interp__resize(a->mem, b, n + sizeof *b) : NULL;
+    if (!b)
+        longjmp(a->out, 1);
+    b->prev = prev, b->next = next;
+    prev->next = b;
+    if (next)
+        next->prev = b;
+    return b + 1;
+}
+static void *y_alloc(void *ctx, size_t n)
+{
+    return y_realloc(ctx, NULL, n);
 }
 static void y_free(void *ctx, void *p)
 {
-    interp__free(ctx, p);
+    struct arena *a = ctx;
+    struct block *b = p ? (struct block *)p - 1 : NULL;
+    if (!b)
+        return;
+    b->prev->next = b->next;
+    if (b->next)
+        b->next->prev = b->prev;
+    interp__free(a->mem, b);
 }
 
 interp_status interp__json_parse(struct interp__json *j, const struct interp__mem *m, const void *text, size_t len, interp_error **err)
 {
     static const yajl_callbacks cb = { on_null, on_bool, NULL, NULL, on_number, on_string, on_map, on_key, close_container, on_array, close_container };
-    struct interp__mem mem = *m;
-    yajl_alloc_funcs fn = { y_alloc, y_realloc, y_free, &mem };
+    struct arena a = { .mem = m };
+    yajl_alloc_funcs fn = { y_alloc, y_realloc, y_free, &a };
     struct reader r = { .j = j };
     interp__buf_init(&j->nodes, m);
     interp__buf_init(&j->text, m);
-    yajl_handle h = yajl_alloc(&cb, &fn, &r);
-    if (!h)
+    if (setjmp(a.out)) {
+        while (a.list.next)
+            y_free(&a, a.list.next + 1);
         return interp__nomem(err);
+    }
+    yajl_handle h = yajl_alloc(&cb, &fn, &r);
     yajl_status st = yajl_parse(h, text, len);
     size_t at = yajl_get_bytes_consumed(h);
     if (st == yajl_status_ok)
@@ -186,7 +217,8 @@ interp_status interp__json_parse(struct interp__json *j, const struct interp__me
         if (r.why && !strcmp(r.why, "memory"))
             rc = interp__nomem(err);
         else
-            rc = interp__fail(m, err, INTERP_E_INVAL, "json", "this is not JSON that can be taken, near byte %zu: %s", at,
+            rc = interp__fail(m, err, INTERP_E_INVAL, "json", "this is not JSON that can be taken, near byte %zu%s%s%s: %s", at,
+                              *r.last_key ? " at \"" : "", r.last_key, *r.last_key ? "\"" : "",
                               r.why ? r.why : len == 0 ? "it is empty" : at >= len ? "it ends too early" : "a character does not belong there, or it is not UTF-8");
     } else if (!interp__json_count(j))
         rc = interp__fail(m, err, INTERP_E_INVAL, "json", "this is not JSON: it is empty");

@@ -106,6 +106,20 @@ void interp__call_unref(struct interp_call *c)
     interp__ctx_unref(x);
 }
 
+void interp__call_unthrottle(struct interp_call *c)
+{
+    if (!c->exec || c->done)
+        return;
+    c->exec->queued = 0;
+    for (struct interp_event *e = c->current ? c->current : c->events; e; e = e == c->current ? c->events : e->next) {
+        if (!e->channel)
+            continue;
+        interp__peer_credit(c->session, e->channel, (uint32_t)e->len);
+        e->channel = 0;
+        c->exec->queued += e->len;
+    }
+}
+
 /* ---- API */
 
 int32_t interp_call_kind(const interp_call *c)
@@ -152,7 +166,9 @@ interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t fla
     if (st)
         return st;
     interp_ctx *x = c->ctx;
-    if (x->flags & INTERP_CTX_LOOP)
+    if (flags & ~(uint32_t)INTERP_WAIT_INTR)
+        st = interp__fail(&x->mem, err, INTERP_E_INVAL, "argument", "interp_call_wait: unknown flags 0x%x", flags);
+    else if (x->flags & INTERP_CTX_LOOP)
         st = interp__fail(&x->mem, err, INTERP_E_BUSY, "drive-mode", "this context is driven by interp_ctx_dispatch; waiting is for a context made without INTERP_CTX_LOOP");
     uint64_t end = interp__after(interp__now(), interp__ms(timeout_ms));
     while (!st && !c->done && !c->events) {
@@ -183,7 +199,6 @@ interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t fla
 
 interp_status interp_call_next(interp_call *c, const interp_event **ev)
 {
-    static const interp_event done_event = { .type = INTERP_EV_DONE };
     struct interp__guard *g;
     interp_status st = enter(c, &g, NULL);
     if (st)
@@ -199,6 +214,8 @@ interp_status interp_call_next(interp_call *c, const interp_event **ev)
             c->late_bytes -= n;
         interp__free(&c->ctx->mem, c->current);
         c->current = NULL;
+        if (c->exec && c->exec->ending && c->exec->queued >= n)
+            c->exec->queued -= n;
         if (channel && c->session && c->exec)
             interp__peer_credit(c->session, channel, n);
     }
@@ -207,10 +224,13 @@ interp_status interp_call_next(interp_call *c, const interp_event **ev)
         c->events = c->current->next;
         if (!c->events)
             c->events_end = &c->events;
+        c->last_seq = c->current->seq;
         *ev = c->current;
     } else if (c->done && !c->said_done) {
         c->said_done = 1;
-        *ev = &done_event;
+        c->done_event.type = INTERP_EV_DONE;
+        c->done_event.seq = c->session ? ++c->session->seq : c->last_seq + 1;
+        *ev = &c->done_event;
     } else
         st = c->done ? INTERP_DONE : INTERP_AGAIN;
     if (c->session)
@@ -265,16 +285,7 @@ void interp_call_free(interp_call *c)
             interp__exec_cancel(s, c->exec, 0);
         else if (c->kind == INTERP_CALL_OPEN)
             atomic_store(&s->shut, 1);   /* nobody waits for it any more */
-        if (c->exec && !c->done) {
-            /* unread output must not stall the guest that is to end: give the credit back and drop what was queued */
-            if (c->current) {
-                if (c->current->channel)
-                    interp__peer_credit(s, c->current->channel, (uint32_t)c->current->len);
-            }
-            for (struct interp_event *e = c->events; e; e = e->next)
-                if (e->channel)
-                    interp__peer_credit(s, e->channel, (uint32_t)e->len);
-        }
+        interp__call_unthrottle(c);   /* unread output must not stall the guest that is to end */
         events_free(c);
         interp__session_flush(s);
         if (inside)
@@ -306,6 +317,10 @@ uint64_t interp_event_offset(const interp_event *e)
 uint64_t interp_event_seq(const interp_event *e)
 {
     return e ? e->seq : 0;
+}
+uint64_t interp_event_missing(const interp_event *e)
+{
+    return e ? e->missing : 0;
 }
 const void *interp_event_data(const interp_event *e, size_t *len)
 {

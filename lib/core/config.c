@@ -76,7 +76,7 @@ interp_status interp__env_set_json(struct interp__env *e, const struct interp__m
 
 /* ---- extras: "<backend>.<key>" */
 
-static interp_status extra_set(struct interp__extra **list, const struct interp__mem *m, const char *key, const char *json, size_t len, interp_error **err)
+interp_status interp__extra_set(struct interp__extra **list, const struct interp__mem *m, const char *key, const char *json, size_t len, interp_error **err)
 {
     const char *dot = key ? strchr(key, '.') : NULL;
     if (!dot || dot == key || !dot[1] || strlen(key) > 128)
@@ -102,7 +102,7 @@ static interp_status extra_set(struct interp__extra **list, const struct interp_
     e->json = copy;
     return INTERP_OK;
 }
-static void extras_free(struct interp__extra **list, const struct interp__mem *m)
+void interp__extras_free(struct interp__extra **list, const struct interp__mem *m)
 {
     for (struct interp__extra *e = *list, *next; e; e = next) {
         next = e->next;
@@ -145,7 +145,7 @@ void interp_config_free(interp_config *c)
     interp__wipe(c->env.text.p, c->env.text.cap);
     interp__buf_free(&c->env.text);
     interp__buf_free(&c->json);
-    extras_free(&c->extras, &x->mem);
+    interp__extras_free(&c->extras, &x->mem);
     interp_cancel_free(c->cancel);
     interp__free(&x->mem, c);
     interp__ctx_unref(x);
@@ -197,7 +197,7 @@ interp_status interp_config_set_extra(interp_config *c, const char *key, const c
         st = interp__json_parse(&j, &c->ctx->mem, json, len, err);
         interp__json_free(&j);
         if (!st)
-            st = extra_set(&c->extras, &c->ctx->mem, key, json, len, err);
+            st = interp__extra_set(&c->extras, &c->ctx->mem, key, json, len, err);
     }
     interp__leave(&c->guard);
     return st;
@@ -222,7 +222,7 @@ static interp_status apply(struct interp_config *to, const struct interp__json *
                 struct interp__buf raw;
                 interp__buf_init(&raw, m);
                 interp__json_write(&raw, j, i);
-                st = raw.bad ? interp__nomem(err) : extra_set(&to->extras, m, key, (char *)raw.p, raw.len, err);
+                st = raw.bad ? interp__nomem(err) : interp__extra_set(&to->extras, m, key, (char *)raw.p, raw.len, err);
                 interp__buf_free(&raw);
             } else
                 st = interp__fail(m, err, INTERP_E_INVAL, "option-unknown", "a config has no member \"%.64s\"", key);
@@ -252,7 +252,7 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
         interp__buf_add(&next.env.text, c->env.text.p, c->env.text.len);
         next.env.count = c->env.count;
         for (struct interp__extra *e = c->extras; e && !st; e = e->next)
-            st = extra_set(&next.extras, m, e->key, e->json, strlen(e->json), err);
+            st = interp__extra_set(&next.extras, m, e->key, e->json, strlen(e->json), err);
         if (!st && next.env.text.bad)
             st = interp__nomem(err);
         if (!st)
@@ -269,7 +269,7 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
     interp__config_clear(&next.v, m);
     interp__wipe(next.env.text.p, next.env.text.cap);
     interp__buf_free(&next.env.text);
-    extras_free(&next.extras, m);
+    interp__extras_free(&next.extras, m);
     interp__leave(&c->guard);
     return st;
 }

@@ -88,17 +88,17 @@ struct interp_link {
     struct interp__extra *extras;
     uint64_t timer, orphan_deadline;
     atomic_int woken;
-    uint8_t fired, again, opened, closing, closed, killing, killed, readable, eof;
+    uint8_t fired, again, opened, closing, closed, killing, killed, readable, eof, write_failed;
     interp_error *fault;
     char *reached;
     struct interp__buf progress;                   /* JSON texts, NUL between */
 };
-interp_status interp__link_open(interp_ctx *x, struct interp_session *s, struct interp__backend *b, const interp_spec *spec, struct interp_link **out, interp_error **err);
+interp_status interp__link_open(interp_ctx *x, struct interp_session *s, struct interp__backend *b, const interp_spec *spec, struct interp__extra *extras, struct interp_link **out, interp_error **err);   /* takes extras */
 void interp__link_step(struct interp_link *l, uint64_t now);                   /* advance when something is due */
 void interp__link_kill(struct interp_link *l);
 void interp__link_close(struct interp_link *l);
 void interp__link_free(struct interp_link *l, int forked);                     /* abandons what has not closed */
-void interp__link_orphan(struct interp_link *l);                               /* hands it to the context's reaper */
+void interp__link_orphan(struct interp_link *l, uint64_t close_timeout_ms);                               /* hands it to the context's reaper */
 int interp__link_reached_is(const struct interp_link *l, const char *key, const char *value);   /* a text member of `reached` */
 uint64_t interp__link_due(const struct interp_link *l);
 void interp__reap(interp_ctx *x, uint64_t now);                                /* drives orphans, frees the closed */
@@ -151,6 +151,8 @@ uint32_t interp__cancel_count(const interp_cancel *t);                         /
 struct interp__env { struct interp__buf text; uint32_t count; };               /* NAME=value, NUL after each */
 interp_status interp__env_set(struct interp__env *e, const struct interp__mem *m, const char *name, const void *v, size_t n, size_t max_names, size_t max_bytes, interp_error **err);
 interp_status interp__env_set_json(struct interp__env *e, const struct interp__mem *m, const struct interp__json *j, uint32_t object, size_t max_names, size_t max_bytes, interp_error **err);
+interp_status interp__extra_set(struct interp__extra **list, const struct interp__mem *m, const char *key, const char *json, size_t len, interp_error **err);
+void interp__extras_free(struct interp__extra **list, const struct interp__mem *m);
 struct interp_config {
     interp_ctx *ctx;
     struct interp__guard guard;
@@ -240,7 +242,7 @@ void interp__kframes_free(struct interp__kframes *k);
 struct interp_event {
     struct interp_event *next;
     int32_t type, stream;
-    uint64_t exec, offset, seq;
+    uint64_t exec, offset, seq, missing;           /* missing: length of a gap */
     uint16_t channel;                              /* gets credit back when pulled; 0: none */
     size_t len;
     char data[];                                   /* NUL behind */
@@ -261,13 +263,16 @@ struct interp_call {
     size_t late_bytes;                             /* of late output in its events: no credit bounds it, so this does */
     uint64_t deadline;                             /* of a restart */
     struct interp_event *events, **events_end, *current;
+    uint64_t last_seq;
     struct interp__exec *exec;
     struct interp__kernel *kernel;                 /* restart */
+    struct interp_event done_event;                /* last: it has no data */
 };
 struct interp_call *interp__call_new(struct interp_session *s, int32_t kind, interp_cancel *cancel);
 void interp__call_done(struct interp_call *c, interp_error *e);                /* takes e */
 void interp__call_event(struct interp_call *c, struct interp_event *e);        /* takes e */
 void interp__call_unref(struct interp_call *c);
+void interp__call_unthrottle(struct interp_call *c);                            /* gives the credit of all unpulled events back */
 struct interp_event *interp__event_new(struct interp_session *s, int32_t type, const void *p, size_t n);
 
 /* ---------------------------------------------------------------- session */
@@ -299,6 +304,9 @@ struct interp__exec {
     struct interp__buf code, input, env, options;  /* code: what goes on the base channel */
     size_t code_sent, input_sent;
     uint8_t has_input, input_ended, streaming, sent, cancelled, timed_out;
+    uint8_t ending;                                /* past its deadline, or cancelled: a consumer that does not pull holds nothing up any more */
+    size_t queued;                                 /* bytes of output in events, counted once ending */
+    uint64_t dropped[2];                           /* not told since the last event of that stream: the next one is a gap */
     uint32_t tx_credit[2], rx_left[3], rx_owed[3]; /* base, base+1, base+2 */
     uint64_t offset[2];
     struct interp__stream out[2];
@@ -310,7 +318,7 @@ struct interp_session {
     struct interp__mem mem;
     struct interp_session *next;
     struct interp__guard guard;
-    atomic_int status, shut;
+    atomic_int status, shut, closed;               /* closed: the sandbox is verified gone */
     atomic_uint refs;                              /* handle */
     struct interp_link *link;
     struct interp__config_values v;
@@ -340,6 +348,7 @@ struct interp_session {
 
 /* session.c */
 struct interp__guard *interp__guard_of(struct interp_session *s);
+struct interp_session *interp__session_unclosed(interp_ctx *x);                 /* one whose sandbox has not ended, with a reference */
 struct interp_session *interp__session_unshut(interp_ctx *x);                   /* a session not shut down yet, with a reference; NULL: none left */
 void interp__session_unref(struct interp_session *s);
 void interp__session_gone(struct interp_session *s, interp_error *why);        /* takes why; ends all calls */
@@ -357,6 +366,7 @@ void interp__peer_interrupt(struct interp_session *s, struct interp__exec *e, in
 void interp__peer_pump(struct interp_session *s);                              /* code, stdin, blobs, as credit allows */
 int  interp__peer_read(struct interp_session *s);                              /* 0, 1: more may be there, -1: the session is gone */
 /* kernel.c */
+enum { INTERP__KERNELS_MAX = 16 };               /* as many as the agent has room for */
 struct interp__kernel *interp__kernel_find(struct interp_session *s, const struct interp__language *l, const char *name);
 struct interp__kernel *interp__kernel_add(struct interp_session *s, const struct interp__language *l, const char *name);
 void interp__kernel_start(struct interp_session *s, struct interp__kernel *k, uint64_t timeout_ns);
@@ -366,6 +376,7 @@ void interp__kernel_gone(struct interp_session *s, uint16_t id, int proven);
 void interp__kernel_free(struct interp_session *s, struct interp__kernel *k);
 uint16_t interp__channels(struct interp_session *s);                           /* a free base channel, 4 apart */
 /* exec.c */
+#define INTERP__SLACK_NS UINT64_C(500000000)     /* how long after its own deadline the host still waits for the agent's word before it kills the sandbox */
 struct interp__exec *interp__exec_new(struct interp_session *s, const interp_request *r, struct interp__kernel *k, struct interp_call *c, interp_error **err);
 void interp__exec_send(struct interp_session *s, struct interp__exec *e);
 void interp__exec_output(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n);

@@ -163,6 +163,38 @@ interp_status interp_ctx_new_alloc(uint32_t flags, interp_realloc_fn fn, void *u
     return INTERP_OK;
 }
 
+/* Sandboxes that are ending: those of sessions still held, and the orphans. */
+static void wait_for_ends(interp_ctx *x)
+{
+    uint64_t end = interp__after(interp__now(), interp__ms(x->close_timeout));
+    for (uint64_t now; (now = interp__now()) < end;) {
+        struct interp__loop *loop = NULL;
+        struct interp_session *s = interp__session_unclosed(x);
+        if (s) {
+            struct interp__guard *g = interp__guard_of(s);
+            if (!interp__enter(g)) {
+                interp__session_drive(s, now);
+                if (!s->link)
+                    atomic_store(&s->closed, 1);
+                else if (!s->link->closed)
+                    interp__loop_poll(s->link->loop, interp__min(now + 20000000, end));
+                interp__leave(g);
+            } else
+                usleep(1000);   /* another thread is inside and sees it through */
+            interp__session_unref(s);
+            continue;
+        }
+        interp__reap(x, now);
+        pthread_mutex_lock(&x->lock);
+        if (x->orphans)
+            loop = x->orphans->loop;
+        pthread_mutex_unlock(&x->lock);
+        if (!loop)
+            return;
+        interp__loop_poll(loop, interp__min(now + 20000000, end));
+    }
+}
+
 void interp_ctx_free(interp_ctx *x)
 {
     if (!x || interp__in_callback())
@@ -173,18 +205,7 @@ void interp_ctx_free(interp_ctx *x)
             interp_session_shutdown(s);
             interp__session_unref(s);
         }
-        uint64_t end = interp__after(interp__now(), interp__ms(x->close_timeout));
-        for (;;) {
-            uint64_t now = interp__now();
-            interp__reap(x, now);
-            pthread_mutex_lock(&x->lock);
-            struct interp_link *l = x->orphans;
-            uint64_t due = l ? interp__min(interp__link_due(l), end) : 0;
-            pthread_mutex_unlock(&x->lock);
-            if (!l || now >= end)
-                break;
-            interp__loop_poll(l->loop, interp__min(due ? due : now, interp__after(now, 20000000)));
-        }
+        wait_for_ends(x);
         pthread_mutex_lock(&x->lock);
         struct interp_link *rest = x->orphans;
         x->orphans = NULL;

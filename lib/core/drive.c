@@ -11,6 +11,10 @@ void interp__session_flush(struct interp_session *s)
         return;
     for (int round = 0; round < 16; round++) {
         interp__peer_pump(s);
+        if (s->out.bad) {   /* a frame is missing or cut: nothing can follow it */
+            interp__session_gone(s, NULL);
+            return;
+        }
         if (!s->out.len)
             return;
         size_t n = 0;
@@ -19,7 +23,7 @@ void interp__session_flush(struct interp_session *s)
             return;
         if (st != INTERP_OK || !n || n > s->out.len) {
             /* the reason, if there is one, comes by read: what the agent said last is still there */
-            l->readable = 1;
+            l->readable = l->write_failed = 1;
             s->out.len = 0;
             return;
         }
@@ -57,6 +61,14 @@ static void deadlines(struct interp_session *s, uint64_t now)
         return;
     }
     for (struct interp_call *c = s->calls; c; c = c->next) {
+        struct interp__exec *e = c->exec;
+        if (e && !e->ending && e->timeout != INTERP__NEVER && now >= interp__after(e->started, e->timeout)) {
+            e->ending = 1;
+            interp__call_unthrottle(c);
+            /* the host may not have driven for long: what the agent had no credit for is given its time now */
+            if (e->deadline < interp__after(now, INTERP__SLACK_NS))
+                e->deadline = interp__after(now, INTERP__SLACK_NS);
+        }
         if (c->exec && c->exec->sent && now >= c->exec->deadline) {
             c->exec->timed_out = 1;
             interp__fail(&s->mem, &why, INTERP_E_CLOSED, "agent-silent", "the sandbox did not end an exec in time and has been killed");
@@ -116,10 +128,13 @@ void interp__session_drive(struct interp_session *s, uint64_t now)
         cancels(s);
     if (!s->gone)
         interp__session_flush(s);
-    if (s->gone && l->closed)
+    if (s->gone && l->closed) {
+        atomic_store(&s->closed, 1);
+        atomic_store(&s->status, INTERP_SESSION_GONE);
         for (struct interp_call *c = s->calls; c; c = c->next)
             if (c->kind == INTERP_CALL_CLOSE)
                 interp__call_done(c, NULL);
+    }
     s->in_drive = 0;
 }
 
@@ -140,8 +155,11 @@ uint64_t interp__session_due(const struct interp_session *s)
             continue;
         if (interp__cancel_count(c->cancel) > c->cancel_seen)
             return 0;
-        if (c->exec && c->exec->sent)
+        if (c->exec && c->exec->sent) {
             due = interp__min(due, c->exec->deadline);
+            if (c->exec->streaming && !c->exec->ending && c->exec->timeout != INTERP__NEVER)
+                due = interp__min(due, interp__after(c->exec->started, c->exec->timeout));
+        }
         if (c->deadline)
             due = interp__min(due, c->deadline);
     }

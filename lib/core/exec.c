@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long after its own deadline the host still waits for the agent's word before it kills the sandbox itself. */
-#define HOST_SLACK_NS UINT64_C(500000000)
+/* Output that a consumer may leave unpulled once its exec is being ended; more is a gap. */
+#define ENDING_MAX ((size_t)1 << 20)
 
 struct interp__exec *interp__exec_by_id(struct interp_session *s, const uint8_t id[WIRE_ID])
 {
@@ -24,6 +24,27 @@ struct interp__exec *interp__exec_by_channel(struct interp_session *s, uint16_t 
 
 /* ---- what goes to the kernel */
 
+/* A value is bytes: those that are no UTF-8 travel as lone surrogates U+DC80..U+DCFF, as Python's surrogateescape has them (PEP 383). */
+static void json_bytes(struct interp__buf *b, const char *p, size_t n)
+{
+    if (interp__utf8_valid(p, n) == n) {
+        interp__json_text(b, p, n);
+        return;
+    }
+    interp__buf_str(b, "\"");
+    while (n) {
+        size_t ok = interp__utf8_valid(p, n), at = b->len;
+        if (ok) {   /* the quotes of the part are taken off again */
+            interp__json_text(b, p, ok);
+            if (!b->bad)
+                memmove(b->p + at, b->p + at + 1, b->len - at - 2), b->len -= 2;
+        }
+        for (p += ok, n -= ok; n && interp__utf8_valid(p, 1) == 0 && interp__utf8_valid(p, n) == 0; p++, n--)
+            interp__buf_fmt(b, "\\udc%02x", (unsigned)(uint8_t)*p);
+    }
+    interp__buf_str(b, "\"");
+}
+
 static void env_json(struct interp__buf *b, const struct interp__env *env)
 {
     interp__buf_str(b, "{");
@@ -33,7 +54,7 @@ static void env_json(struct interp__buf *b, const struct interp__env *env)
         interp__buf_str(b, i ? "," : "");
         interp__json_text(b, item, name);
         interp__buf_str(b, ":");
-        interp__json_text(b, item + name + 1, n - name - 1);
+        json_bytes(b, item + name + 1, n - name - 1);
         i += n + 1;
     }
     interp__buf_str(b, "}");
@@ -155,7 +176,7 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
     if (left != INTERP__NEVER) {
         uint64_t end = interp__after(e->started, left);
         left = end > now ? end - now : 1;
-        e->deadline = interp__after(end, interp__after(e->grace, HOST_SLACK_NS));
+        e->deadline = interp__after(end, interp__after(e->grace, INTERP__SLACK_NS));
     } else
         e->deadline = INTERP__NEVER;
     if (k->state == INTERP__KERNEL_DEAD)
@@ -187,16 +208,35 @@ void interp__exec_cancel(struct interp_session *s, struct interp__exec *e, int h
     if (e->cancelled > hard)
         return;
     e->cancelled = (uint8_t)(1 + hard);
-    uint64_t bound = interp__after(interp__now(), interp__after(hard ? 0 : e->grace, HOST_SLACK_NS));
+    uint64_t bound = interp__after(interp__now(), interp__after(hard ? 0 : e->grace, INTERP__SLACK_NS));
     if (!e->sent) {   /* it waits behind another: nothing has run */
         interp__exec_end(s, e, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_PRESERVED, 0);
         return;
     }
     e->deadline = interp__min(e->deadline, bound);
+    if (!e->ending) {
+        e->ending = 1;
+        interp__call_unthrottle(e->call);
+    }
     interp__peer_interrupt(s, e, hard);
 }
 
 /* ---- what comes back */
+
+/* Tells the consumer of bytes that it will not see. */
+static void gap(struct interp_session *s, struct interp__exec *e, int stream, uint64_t end)
+{
+    uint64_t *n = &e->dropped[stream - 1];
+    struct interp_event *v = *n && !e->call->abandoned ? interp__event_new(s, INTERP_EV_GAP, NULL, 0) : NULL;
+    if (!v)
+        return;
+    v->exec = e->number;
+    v->stream = stream;
+    v->offset = end - *n;
+    v->missing = *n;
+    *n = 0;
+    interp__call_event(e->call, v);
+}
 
 void interp__exec_output(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n)
 {
@@ -204,20 +244,29 @@ void interp__exec_output(struct interp_session *s, struct interp__exec *e, int s
     uint64_t offset = e->offset[stream - 1];
     e->offset[stream - 1] += n;
     uint16_t channel = (uint16_t)(e->base + stream);
-    int told = 0;
+    int held = 0;
     if (n && e->streaming && !c->abandoned) {
-        struct interp_event *v = interp__event_new(s, INTERP_EV_OUTPUT, p, n);
+        struct interp_event *v = NULL;
+        if (!e->ending || e->queued + n <= ENDING_MAX) {
+            gap(s, e, stream, offset);
+            v = interp__event_new(s, INTERP_EV_OUTPUT, p, n);
+        }
         if (v) {
             v->exec = e->number;
             v->stream = stream;
             v->offset = offset;
-            v->channel = channel;
+            if (e->ending)
+                e->queued += n;
+            else {
+                v->channel = channel;
+                held = 1;   /* its credit goes back when it is pulled */
+            }
             interp__call_event(c, v);
-            told = 1;   /* its credit goes back when it is pulled */
-        }
+        } else
+            e->dropped[stream - 1] += n;
     }
     interp__stream_feed(&e->out[stream - 1], p, n);
-    if (!told)
+    if (!held)
         interp__peer_credit(s, channel, (uint32_t)n);
 }
 
@@ -227,6 +276,8 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     interp_result *r = e->result;
     struct interp__kernel *k = e->kernel;
     struct interp_call *c = e->call;
+    gap(s, e, INTERP_STREAM_STDOUT, e->offset[0]);
+    gap(s, e, INTERP_STREAM_STDERR, e->offset[1]);
     e->result = NULL;
     interp__stream_finish(&e->out[0], &r->out[0]);
     interp__stream_finish(&e->out[1], &r->out[1]);

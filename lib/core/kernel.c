@@ -2,8 +2,6 @@
 #include "core.h"
 #include <string.h>
 
-enum { KERNELS_MAX = 16 };
-
 struct interp__kernel *interp__kernel_find(struct interp_session *s, const struct interp__language *l, const char *name)
 {
     struct interp__kernel *k = s->kernels;
@@ -22,7 +20,7 @@ static struct interp__kernel *by_id(struct interp_session *s, uint16_t id)
 
 struct interp__kernel *interp__kernel_add(struct interp_session *s, const struct interp__language *l, const char *name)
 {
-    if (s->next_kernel >= KERNELS_MAX)
+    if (s->next_kernel >= INTERP__KERNELS_MAX)
         return NULL;
     struct interp__kernel *k = interp__alloc(&s->mem, sizeof *k);
     if (!k || !(k->name = interp__strndup(&s->mem, name, strlen(name)))) {

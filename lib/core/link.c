@@ -52,8 +52,9 @@ static interp_status host_fail(interp_link *l, interp_status code, const char *r
 }
 static interp_status host_option(interp_link *l, const char *key, const char **json, size_t *len)
 {
-    for (struct interp__extra *e = l->extras; e; e = e->next)
-        if (!strcmp(e->key, key)) {
+    size_t n = strlen(l->backend->name);
+    for (struct interp__extra *e = l->extras; e && key; e = e->next)
+        if (!strncmp(e->key, l->backend->name, n) && e->key[n] == '.' && !strcmp(e->key + n + 1, key)) {
             *json = e->json;
             if (len)
                 *len = strlen(e->json);
@@ -101,11 +102,14 @@ static const interp_host_ops HOST = {
 
 /* ---- life */
 
-interp_status interp__link_open(interp_ctx *x, struct interp_session *s, struct interp__backend *b, const interp_spec *spec, struct interp_link **out, interp_error **err)
+interp_status interp__link_open(interp_ctx *x, struct interp_session *s, struct interp__backend *b, const interp_spec *spec, struct interp__extra *extras, struct interp_link **out, interp_error **err)
 {
     struct interp_link *l = interp__alloc(&x->mem, sizeof *l);
-    if (!l)
+    if (!l) {
+        interp__extras_free(&extras, &x->mem);
         return interp__nomem(err);
+    }
+    l->extras = extras;
     l->ctx = interp__ctx_ref(x);
     l->backend = b;
     l->session = s;
@@ -115,6 +119,7 @@ interp_status interp__link_open(interp_ctx *x, struct interp_session *s, struct 
     if (!(x->flags & INTERP_CTX_LOOP)) {
         l->loop = &l->own;
         if (interp__loop_init(&l->own, &x->mem, x->wake, 0)) {
+            interp__extras_free(&l->extras, &x->mem);
             interp__ctx_unref(x);
             interp__free(&x->mem, l);
             return interp__fail(&x->mem, err, INTERP_E_IO, "descriptors", "no descriptor for the session's poll set: too many open files");
@@ -196,12 +201,7 @@ void interp__link_free(struct interp_link *l, int forked)
         interp__loop_forget(l->loop, l);
     if (l->loop == &l->own)
         interp__loop_close(&l->own, forked);
-    for (struct interp__extra *e = l->extras, *next; e; e = next) {
-        next = e->next;
-        interp__free(&x->mem, e->key);
-        interp__free(&x->mem, e->json);
-        interp__free(&x->mem, e);
-    }
+    interp__extras_free(&l->extras, &x->mem);
     interp_error_free(l->fault);
     interp__free(&x->mem, l->reached);
     interp__buf_free(&l->progress);
@@ -211,11 +211,11 @@ void interp__link_free(struct interp_link *l, int forked)
 
 /* ---- the reaper: sandboxes whose session is gone but whose end is not verified yet */
 
-void interp__link_orphan(struct interp_link *l)
+void interp__link_orphan(struct interp_link *l, uint64_t close_timeout_ms)
 {
     interp_ctx *x = l->ctx;
     l->session = NULL;
-    l->orphan_deadline = interp__after(interp__now(), interp__ms(x->close_timeout));
+    l->orphan_deadline = interp__after(interp__now(), interp__ms(close_timeout_ms));
     interp__link_close(l);
     if (l->closed) {
         interp__link_free(l, 0);

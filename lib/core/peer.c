@@ -282,7 +282,7 @@ int interp__peer_read(struct interp_session *s)
     while (round < READ_ROUND) {
         size_t n = 0;
         interp_status st = l->backend->ops.read(l->inst, s->in.p + s->in.len, s->in.cap - s->in.len, &n);
-        if (st == INTERP_AGAIN) {
+        if (st == INTERP_AGAIN && !l->write_failed) {
             l->readable = 0;
             return 0;
         }

@@ -52,16 +52,25 @@ void interp__session_unref(struct interp_session *s)
     interp__ctx_unref(x);
 }
 
-struct interp_session *interp__session_unshut(interp_ctx *x)
+static struct interp_session *first(interp_ctx *x, int unclosed)
 {
     pthread_mutex_lock(&x->lock);
     struct interp_session *s = x->sessions;
-    while (s && atomic_load(&s->shut))
+    while (s && (unclosed ? atomic_load(&s->closed) : atomic_load(&s->shut)))
         s = s->next;
     if (s)
         atomic_fetch_add(&s->refs, 1);
     pthread_mutex_unlock(&x->lock);
     return s;
+}
+
+struct interp_session *interp__session_unshut(interp_ctx *x)
+{
+    return first(x, 0);
+}
+struct interp_session *interp__session_unclosed(interp_ctx *x)
+{
+    return first(x, 1);
 }
 
 static void leave_list(struct interp_session *s)
@@ -203,22 +212,16 @@ static interp_status session_new(interp_ctx *x, const interp_config *c, struct i
     return st;
 }
 
-static interp_status extras_copy(struct interp_session *s, const interp_config *c, struct interp_link *l, interp_error **err)
+static interp_status extras_copy(struct interp_session *s, const interp_config *c, struct interp__extra **out, interp_error **err)
 {
     for (const struct interp__extra *e = c ? c->extras : NULL; e; e = e->next) {
 #ifndef INTERP_TESTING   /* white-box tests turn layers off by "local.testing" */
         if (!strncmp(e->key, "local.", 6))
             return interp__fail(&s->mem, err, INTERP_E_INVAL, "option-unknown", "the local backend has no option \"%s\"", e->key);
 #endif
-        struct interp__extra *n = interp__alloc(&s->mem, sizeof *n);
-        if (!n || !(n->key = interp__strndup(&s->mem, e->key, strlen(e->key))) || !(n->json = interp__strndup(&s->mem, e->json, strlen(e->json)))) {
-            if (n)
-                interp__free(&s->mem, n->key);
-            interp__free(&s->mem, n);
-            return interp__nomem(err);
-        }
-        n->next = l->extras;
-        l->extras = n;
+        interp_status st = interp__extra_set(out, &s->mem, e->key, e->json, strlen(e->json), err);
+        if (st)
+            return st;
     }
     return INTERP_OK;
 }
@@ -266,21 +269,20 @@ interp_status interp_session_open_start(interp_ctx *x, const interp_config *c, i
             interp_error *why = NULL;
             interp__fail(&s->mem, &why, INTERP_E_CANCELLED, "cancelled", "opening was cancelled");
             interp__session_gone(s, why);
-        } else
-            st = interp__link_open(x, s, b, &spec, &l, err);
-        if (l) {
+        } else {
+            struct interp__extra *extras = NULL;
+            st = extras_copy(s, c, &extras, err);
+            if (st)
+                interp__extras_free(&extras, &s->mem);
+            else
+                st = interp__link_open(x, s, b, &spec, extras, &l, err);
             s->link = l;
-            st = extras_copy(s, c, l, err);
         }
     }
     if (st) {
         if (k) {
             interp__session_drop_call(s, k);
             interp__call_unref(k);
-        }
-        if (l) {
-            s->link = NULL;
-            interp__link_orphan(l);
         }
         if (s)
             interp__session_unref(s);
@@ -349,7 +351,7 @@ interp_status interp_session_exec_start(interp_session *s, const interp_request 
     if (!st && (k = interp__kernel_find(s, l, r->v.kernel)) && (k->queued || (k->current && !k->current->call->abandoned)))
         st = interp__fail(&s->mem, err, INTERP_E_BUSY, "kernel-busy", "kernel \"%s\" of %s has an exec in flight: wait for it, cancel it, or use another kernel", k->name, l->name);
     if (!st && !k && !(k = interp__kernel_add(s, l, r->v.kernel)))
-        st = interp__fail(&s->mem, err, INTERP_E_LIMIT, "kernels", "the session has 16 kernels already: use one of them");
+        st = s->next_kernel < INTERP__KERNELS_MAX ? interp__nomem(err) : interp__fail(&s->mem, err, INTERP_E_LIMIT, "kernels", "the session has 16 kernels already: use one of them");
     if (!st && !(c = interp__call_new(s, INTERP_CALL_EXEC, r->cancel)))
         st = interp__nomem(err);
     if (!st && !(c->exec = interp__exec_new(s, r, k, c, err))) {
@@ -506,7 +508,7 @@ interp_session *interp_session_close(interp_session *s)
         if (l->closed)
             interp__link_free(l, 0);
         else
-            interp__link_orphan(l);
+            interp__link_orphan(l, s->v.close_timeout);
     }
     interp__loop_poke(&x->loop);
     interp__ctx_ref(x);

@@ -1,0 +1,549 @@
+/* test_backend.c - backends of a host's own: registration, a backend that misbehaves, a sandbox that breaks the protocol.
+   SPDX-License-Identifier: MIT */
+#include "fake.h"
+
+struct box { interp_ctx *x; interp_session *s; };
+static struct box fake_box(struct fake *b, const char *json)
+{
+    struct box o = { new_ctx(0), NULL };
+    interp_config *c = new_config(o.x, json);
+    NEED(interp_config_set_backend(c, "fake", ERR));
+    fake_add(o.x, b);
+    NEED(interp_session_open(o.x, c, &o.s, ERR));
+    interp_config_free(c);
+    return o;
+}
+static void free_box(struct box *o, struct fake *b)
+{
+    interp_session_close(o->s);
+    interp_ctx_free(o->x);
+    CHECK_INT(b->live, 0);
+    CHECK_INT(b->destroyed, 1);
+    CHECK_INT(b->closes + b->abandons >= 1, 1);
+}
+
+/* ---- registration */
+
+static int destroyed;
+static void count_destroy(void *p)
+{
+    (void)p;
+    destroyed++;
+}
+
+TEST(table_errors)
+{
+    interp_ctx *x = new_ctx(0);
+    struct fake b = { .opens = 0 };
+    interp_backend_ops t = FAKE;
+    int want = 0;
+#define REFUSED(status) do { IS(interp_ctx_add_backend(x, &t, &b, count_destroy, ERR), status); CHECK_INT(destroyed, ++want); t = FAKE; } while (0)
+    t.struct_size = 0;
+    REFUSED(INTERP_E_INVAL);
+    t.struct_size = (uint32_t)offsetof(interp_backend_ops, abandon);
+    REFUSED(INTERP_E_INVAL);
+    t.struct_size = (uint32_t)offsetof(interp_backend_ops, kill);
+    REFUSED(INTERP_E_INVAL);
+    t.open = NULL;
+    REFUSED(INTERP_E_INVAL);
+    t.advance = NULL;
+    REFUSED(INTERP_E_INVAL);
+    t.read = NULL;
+    REFUSED(INTERP_E_INVAL);
+    t.write = NULL;
+    REFUSED(INTERP_E_INVAL);
+    t.kill = NULL;
+    REFUSED(INTERP_E_INVAL);
+    t.close = NULL;
+    REFUSED(INTERP_E_INVAL);
+    t.abandon = NULL;
+    REFUSED(INTERP_E_INVAL);
+    static const char *const names[] = { NULL, "", "Fake", "fa ke", "fake.x", "f\xc3\xa4ke", "fake/x", "fake=" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        t.name = names[i];
+        REFUSED(INTERP_E_INVAL);
+    }
+    t.needs_host_ops = sizeof(interp_host_ops) + 1;
+    REFUSED(INTERP_E_UNSUPPORTED);
+    t.needs_host_ops = UINT32_MAX;
+    REFUSED(INTERP_E_UNSUPPORTED);
+    t.name = "local";
+    REFUSED(INTERP_E_EXISTS);
+    t.needs_host_ops = sizeof(interp_host_ops);
+    OK(interp_ctx_add_backend(x, &t, &b, NULL, ERR));
+    t = FAKE;
+    REFUSED(INTERP_E_EXISTS);
+    interp_ctx_free(x);
+    CHECK_INT(destroyed, want);
+}
+
+/* A newer backend on this core: extra slots are ignored. The name and the table are copied. */
+TEST(larger_table)
+{
+    struct { interp_backend_ops ops; void (*more[4])(void); } big = { .ops = FAKE };
+    memset(big.more, 0xee, sizeof big.more);
+    char name[] = "bigger";
+    struct fake b = { .opens = 0 };
+    interp_ctx *x = new_ctx(0);
+    big.ops.struct_size = sizeof big;
+    big.ops.name = name;
+    OK(interp_ctx_add_backend(x, &big.ops, &b, fake_destroy, ERR));
+    memset(&big, 0xee, sizeof big);
+    memset(name, 'z', sizeof name - 1);
+    interp_config *c = new_config(x, "{\"backend\":\"bigger\"}");
+    interp_session *s = NULL;
+    NEED(interp_session_open(x, c, &s, ERR));
+    interp_config_free(c);
+    EXPECT_RUN(s, "bash", "print hi", "hi\n");
+    interp_session_close(s);
+    interp_ctx_free(x);
+    CHECK_INT(b.destroyed, 1);
+}
+
+TEST(hello)
+{
+    struct fake b = { .opens = 0 };
+    struct box o = fake_box(&b, "{\"memory_bytes\":67108864,\"pids\":77,\"fake.key\":{\"a\":[1,\"x\"]}}");
+    EXPECT_RUN(o.s, "python", "print hello", "hello\n");
+    EXPECT_RUN(o.s, "bash", "print hello", "hello\n");
+    interp_result *r = run(o.s, "python", "print a;err b;value 42;exit 3");
+    EXPECT(r, INTERP_OUTCOME_ERROR, "", INTERP_STATE_PRESERVED);
+    CHECK_INT(interp_result_exit_code(r), 3);
+    EXPECT_TEXT(r, INTERP_STREAM_STDERR, "b\n");
+    CHECK_STR(interp_result_value(r, NULL), "42");
+    interp_result_free(r);
+    r = run(o.s, "python", "crash");
+    EXPECT(r, INTERP_OUTCOME_CRASHED, "", INTERP_STATE_RESET);
+    CHECK_INT(interp_result_signal(r), 11);
+    interp_result_free(r);
+    EXPECT_RUN(o.s, "python", "print again", "again\n");
+    CHECK_INT(b.spec.memory_bytes, 67108864);
+    CHECK_INT(b.spec.pids, 77);
+    CHECK_INT(b.spec.struct_size, sizeof(interp_spec));
+    CHECK(b.spec.flags & INTERP_SPEC_MEMORY_ASKED);
+    CHECK(!(b.spec.flags & INTERP_SPEC_CPU_ASKED));
+    CHECK_INT(b.spec.cpu_millis, 1000);
+    CHECK(strstr(b.option, "\"a\"") != NULL);
+    size_t n;
+    const char *j = interp_session_info_json(o.s, &n);
+    EXPECT_JSON(j, n, "d['backend'] == 'fake' and d['isolation'] == 'full' and d['reached']['landlock'] == 6");
+    free_box(&o, &b);
+}
+
+TEST(stdin_and_flow)
+{
+    struct fake b = { .opens = 0 };
+    struct box o = fake_box(&b, NULL);
+    size_t n = 5 << 20;
+    char *p = calloc(1, n);
+    interp_request *r = new_request(o.x, "bash", "stdin; flood 3000000; stdin", NULL);
+    OK(interp_request_set_stdin(r, p, n, ERR));
+    interp_result *out = exec_request(o.s, r);
+    EXPECT_OK(out);
+    CHECK_INT(interp_result_total_bytes(out, INTERP_STREAM_STDOUT), 3000000 + 2 * 8);
+    interp_result_free(out);
+    free(p);
+    free_box(&o, &b);
+}
+
+/* ---- opening that goes wrong */
+
+static void open_goes_wrong(struct fake b, const char *json, interp_status want, const char *reason)
+{
+    for (int loop = 0; loop < 2; loop++) {
+        b.opens = b.closes = b.abandons = b.destroyed = b.live = 0;
+        interp_ctx *x = new_ctx(loop ? INTERP_CTX_LOOP : 0);
+        interp_config *c = new_config(x, json);
+        interp_session *s = NULL;
+        interp_call *k = NULL;
+        interp_status st;
+        NEED(interp_config_set_backend(c, "fake", ERR));
+        fake_add(x, &b);
+        uint64_t t = tap_now_ns();
+        if (loop) {
+            NEED(interp_session_open_start(x, c, &s, &k, ERR));
+            REQUIRE(drive(x, k, 20000 * tap_slow()));
+            st = interp_call_finish(k, NULL, ERR);
+            interp_call_free(k);
+            interp_session_close(s);
+        } else {
+            st = interp_session_open(x, c, &s, ERR);
+            CHECK(s == NULL);
+        }
+        CHECK(tap_now_ns() - t < UINT64_C(9000000000) * tap_slow());
+        if (st != want || (reason && strcmp(interp_error_reason(api_err), reason)))
+            FAIL("%s: %s, reason %s (%s)", loop ? "loop" : "threaded", interp_status_name(st), interp_error_reason(api_err), interp_error_message(api_err));
+        api_drop();
+        interp_config_free(c);
+        interp_ctx_free(x);
+        CHECK_INT(b.live, 0);
+        CHECK_INT(b.destroyed, 1);
+    }
+}
+TEST(open_fails_at_once) { open_goes_wrong((struct fake){ .open_fails = 1 }, NULL, INTERP_E_IMAGE, "fake-image"); }
+TEST(open_fails_with_an_instance) { open_goes_wrong((struct fake){ .open_fails = 2 }, NULL, INTERP_E_BACKEND, "fake-late"); }
+TEST(open_never_completes) { open_goes_wrong((struct fake){ .open_never = 1 }, "{\"open_timeout_ms\":300}", INTERP_E_TIMEOUT, NULL); }
+TEST(agent_never_welcomes) { open_goes_wrong((struct fake){ .mute = 1 }, "{\"open_timeout_ms\":300}", INTERP_E_TIMEOUT, NULL); }
+TEST(open_and_read_fails) { open_goes_wrong((struct fake){ .read_error_after = 1, .lies = 0 }, "{\"open_timeout_ms\":3000}", INTERP_E_BACKEND, NULL); }
+
+TEST(open_fails_with_all_of_the_error)
+{
+    struct fake b = { .open_fails = 1 };
+    interp_ctx *x = new_ctx(0);
+    interp_config *c = new_config(x, "{\"backend\":\"fake\"}");
+    interp_session *s = NULL;
+    interp_error *e = NULL;
+    fake_add(x, &b);
+    CHECK_INT(interp_session_open(x, c, &s, &e), INTERP_E_IMAGE);
+    CHECK_STR(interp_error_reason(e), "fake-image");
+    CHECK(strstr(interp_error_message(e), "the image is missing") != NULL);
+    CHECK_STR(interp_error_remedy(e), "make one");
+    CHECK_INT(interp_error_errno(e), ENOENT);
+    interp_error_free(e);
+    interp_config_free(c);
+    interp_ctx_free(x);
+}
+
+TEST(open_by_timer)
+{
+    struct fake b = { .open_slow_ms = 300 };
+    uint64_t t = tap_now_ns();
+    struct box o = fake_box(&b, NULL);
+    CHECK(tap_now_ns() - t >= 290000000u);
+    EXPECT_RUN(o.s, "bash", "print x", "x\n");
+    free_box(&o, &b);
+}
+
+TEST(open_progress)
+{
+    struct fake b = { .opens = 0 };
+    interp_ctx *x = new_ctx(0);
+    interp_config *c = new_config(x, "{\"backend\":\"fake\"}");
+    interp_session *s = NULL;
+    interp_call *k = NULL;
+    int progress = 0;
+    fake_add(x, &b);
+    NEED(interp_session_open_start(x, c, &s, &k, ERR));
+    interp_config_free(c);
+    for (;;) {
+        const interp_event *ev;
+        interp_status st = interp_call_next(k, &ev);
+        if (st == INTERP_DONE)
+            break;
+        if (st == INTERP_AGAIN)
+            NEED(interp_call_wait(k, INTERP_FOREVER, 0, ERR));
+        else if (interp_event_type(ev) == INTERP_EV_PROGRESS) {
+            size_t n;
+            CHECK(strstr(interp_event_json(ev, &n), "fake") != NULL);
+            progress++;
+        }
+    }
+    CHECK(progress >= 1);
+    OK(interp_call_finish(k, NULL, ERR));
+    interp_call_free(k);
+    interp_session_close(s);
+    interp_ctx_free(x);
+}
+
+/* ---- a backend that behaves oddly, but within its rights */
+
+static void odd_backend(struct fake b)
+{
+    struct box o = fake_box(&b, NULL);
+    EXPECT_RUN(o.s, "python", "print hello", "hello\n");
+    interp_result *r = run(o.s, "bash", "flood 300000;print end");
+    EXPECT_OK(r);
+    CHECK_INT(interp_result_total_bytes(r, INTERP_STREAM_STDOUT), 300004);
+    interp_result_free(r);
+    r = exec_with(o.x, o.s, "bash", "hang", "{\"timeout_ms\":200,\"grace_ms\":300}");
+    CHECK(!interp_result_ok(r));
+    interp_result_free(r);
+    free_box(&o, &b);
+}
+TEST(one_byte_at_a_time) { odd_backend((struct fake){ .one_byte = 1 }); }
+TEST(holds_bytes) { odd_backend((struct fake){ .buffered = 1 }); }
+TEST(news_from_a_thread) { odd_backend((struct fake){ .from_thread = 1 }); }
+TEST(lies_about_readiness) { odd_backend((struct fake){ .lies = 1 }); }
+
+TEST(odd_backend_in_a_loop)
+{
+    static const struct fake kind[] = { { .one_byte = 1 }, { .buffered = 1 }, { .from_thread = 1 }, { .lies = 1 } };
+    for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) {
+        struct fake b = kind[i];
+        interp_ctx *x = new_ctx(INTERP_CTX_LOOP);
+        fake_add(x, &b);
+        interp_session *s = loop_open(x, "{\"backend\":\"fake\"}");
+        interp_result *r = loop_exec(x, s, "bash", "flood 300000;print end", NULL);
+        EXPECT_OK(r);
+        CHECK_INT(interp_result_total_bytes(r, INTERP_STREAM_STDOUT), 300004);
+        interp_result_free(r);
+        if (!b.lies) {
+            struct pollfd p = { interp_ctx_fd(x), POLLIN, 0 };
+            while (poll(&p, 1, 50) > 0)
+                (void)interp_ctx_dispatch(x, NULL);
+        }
+        interp_session_close(s);
+        interp_ctx_free(x);
+        CHECK_INT(b.live, 0);
+        CHECK_INT(b.destroyed, 1);
+    }
+}
+
+/* ---- a sandbox that dies, hangs or lies: the call ends when it says, and is never a success */
+
+TEST(stream_ends_during_exec)
+{
+    struct fake b = { .opens = 0 };
+    struct box o = fake_box(&b, NULL);
+    interp_result *r = run(o.s, "bash", "print partial;sleep 50;die");
+    EXPECT(r, INTERP_OUTCOME_LOST, "stream", INTERP_STATE_GONE);
+    EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "partial\n");
+    CHECK(interp_result_ran(r) != 0);
+    interp_result_free(r);
+    r = NULL;
+    IS(interp_session_run(o.s, "bash", "print x", INTERP_NTS, &r, ERR), INTERP_E_CLOSED);
+    CHECK_INT(interp_session_status(o.s), INTERP_SESSION_GONE);
+    free_box(&o, &b);
+}
+
+TEST(write_fails)
+{
+    struct fake b = { .opens = 0 };
+    struct box o = fake_box(&b, NULL);
+    EXPECT_RUN(o.s, "bash", "print x", "x\n");
+    b.write_error = 1;
+    interp_result *r = NULL;
+    interp_status st = interp_session_run(o.s, "bash", "print x", INTERP_NTS, &r, ERR);
+    if (st == INTERP_OK)
+        EXPECT(r, INTERP_OUTCOME_LOST, "stream", INTERP_STATE_GONE);
+    else
+        IS(st, INTERP_E_CLOSED);
+    api_drop();
+    interp_result_free(r);
+    free_box(&o, &b);
+}
+
+TEST(deaf_agent)
+{
+    struct fake b = { .opens = 0 };
+    struct box o = fake_box(&b, NULL);
+    uint64_t t = tap_now_ns();
+    interp_result *r = exec_with(o.x, o.s, "bash", "print partial;deaf", "{\"timeout_ms\":300,\"grace_ms\":300}");
+    double ms = (double)(tap_now_ns() - t) / 1e6;
+    MEASURE("timeout 300 + grace 300 of an agent that does nothing", ms, "ms");
+    EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_GONE);
+    EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "partial\n");
+    CHECK(ms < 3600 * tap_slow());
+    interp_result_free(r);
+    free_box(&o, &b);
+}
+
+TEST(deaf_agent_cancelled)
+{
+    struct fake b = { .opens = 0 };
+    struct box o = fake_box(&b, NULL);
+    interp_cancel *t = NULL;
+    struct later one, two;
+    NEED(interp_cancel_new(o.x, &t, ERR));
+    interp_request *q = new_request(o.x, "bash", "deaf", "{\"grace_ms\":20000}");
+    NEED(interp_request_set_cancel(q, t, ERR));
+    uint64_t t0 = tap_now_ns();
+    later_start(&one, 100000, fire, t);
+    later_start(&two, 300000, fire, t);
+    interp_result *r = exec_request(o.s, q);
+    double ms = (double)(tap_now_ns() - t0) / 1e6;
+    MEASURE("second fire at 300 ms, agent does nothing", ms, "ms");
+    EXPECT(r, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_GONE);
+    CHECK(ms < 5000 * tap_slow());
+    interp_result_free(r);
+    later_join(&one);
+    later_join(&two);
+    interp_cancel_free(t);
+    free_box(&o, &b);
+}
+
+TEST(kill_never_confirmed)
+{
+    struct fake b = { .kill_never = 1, .close_never = 1 };
+    struct box o = fake_box(&b, "{\"close_timeout_ms\":700}");
+    interp_result *r = exec_with(o.x, o.s, "bash", "deaf", "{\"timeout_ms\":200,\"grace_ms\":200}");
+    EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_GONE);   /* returns although the kill is not confirmed */
+    interp_result_free(r);
+    uint64_t t = tap_now_ns();
+    interp_session_close(o.s);
+    o.s = NULL;
+    double ms = (double)(tap_now_ns() - t) / 1e6;
+    MEASURE("close with close_timeout 700 ms, backend never closes", ms, "ms");
+    CHECK(ms < 700 + 1500 * tap_slow());
+    free_box(&o, &b);
+    CHECK_INT(b.abandons, 1);
+}
+
+TEST(close_never_in_a_loop)
+{
+    struct fake b = { .close_never = 1, .kill_never = 1 };
+    interp_ctx *x = new_ctx(INTERP_CTX_LOOP);
+    fake_add(x, &b);
+    interp_session *s = loop_open(x, "{\"backend\":\"fake\",\"close_timeout_ms\":500}");
+    uint64_t t = tap_now_ns();
+    interp_session_close(s);
+    CHECK(tap_now_ns() - t < 200000000u * (uint64_t)tap_slow());
+    for (int i = 0; i < 40 && !b.abandons; i++) {
+        struct pollfd p = { interp_ctx_fd(x), POLLIN, 0 };
+        if (poll(&p, 1, 100) > 0)
+            (void)interp_ctx_dispatch(x, NULL);
+    }
+    CHECK_INT(b.abandons, 1);                                         /* the loop's own deadline did it */
+    interp_ctx_free(x);
+    CHECK_INT(b.live, 0);
+}
+
+TEST_LONG(protocol_violations, 120)
+{
+    static const char *const bad[] = { "size", "type", "host-type", "flags", "seq", "ack", "channel", "exec-id", "twice", "short-exit", "welcome-again",
+                                       "credit", "kernel-json", "kernel-type", "kernel-size", "fatal", "garbage" };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct fake b = { .opens = 0 };
+        struct box o = fake_box(&b, NULL);
+        char code[60];
+        snprintf(code, sizeof code, "print begun;sleep 20;bad %s", bad[i]);
+        interp_result *r = exec_with(o.x, o.s, "python", code, "{\"timeout_ms\":3000,\"grace_ms\":500}");
+        if (!strcmp(bad[i], "twice")) {
+            EXPECT(r, INTERP_OUTCOME_OK, "", 0);                      /* the first was good; the second ends the session */
+            tap_sleep_ms(50);
+        } else {
+            if (interp_result_outcome(r) != INTERP_OUTCOME_LOST && interp_result_outcome(r) != INTERP_OUTCOME_CRASHED)
+                show_result(__FILE__, __LINE__, r, bad[i]);
+            if (interp_result_state(r) != INTERP_STATE_GONE && interp_result_state(r) != INTERP_STATE_RESET)
+                show_result(__FILE__, __LINE__, r, bad[i]);
+            CHECK(interp_result_ran(r) != 0);
+            const char *j = interp_result_json(r, NULL);
+            EXPECT_JSON(j, strlen(j), "d['ok'] is False");
+        }
+        if (strcmp(bad[i], "fatal") && strcmp(bad[i], "twice"))
+            CHECK_STR(interp_result_cause(r), "protocol");
+        interp_result_free(r);
+        r = NULL;
+        IS(interp_session_run(o.s, "python", "print x", INTERP_NTS, &r, ERR), INTERP_E_CLOSED);
+        free_box(&o, &b);
+    }
+}
+
+/* An agent that sends on although the consumer does not pull: the host's memory stays bounded. */
+TEST(window_overrun)
+{
+    struct fake b = { .opens = 0 };
+    struct box o = fake_box(&b, NULL);
+    interp_call *k = NULL;
+    interp_request *q = new_request(o.x, "python", "print begun;bad window", "{\"stream\":1,\"timeout_ms\":5000,\"grace_ms\":500}");
+    NEED(interp_session_exec_start(o.s, q, &k, ERR));
+    interp_request_free(q);
+    /* a second kernel's exec drives the session; nobody pulls the first */
+    interp_result *r = NULL;
+    (void)interp_session_exec(o.s, q = new_request(o.x, "bash", "print x", "{\"timeout_ms\":1000,\"grace_ms\":500}"), &r, NULL);
+    interp_request_free(q);
+    CHECK(!interp_result_ok(r));
+    interp_result_free(r);
+    r = finish_exec(k);
+    EXPECT(r, INTERP_OUTCOME_LOST, "protocol", INTERP_STATE_GONE);
+    CHECK(interp_result_total_bytes(r, INTERP_STREAM_STDOUT) <= WIRE_WINDOW);
+    interp_result_free(r);
+    free_box(&o, &b);
+}
+
+/* What the guest says of itself: odd JSON in the final frame never crashes, and never invents a success. */
+TEST(guest_json)
+{
+    static const struct { const char *json; int may_be_ok; } row[] = {
+        { "{}", 1 }, { "{\"exit_code\":0}", 1 }, { "{\"exit_code\":99999999999}", 0 }, { "{\"exit_code\":-5}", 0 }, { "{\"exit_code\":\"0\"}", 1 }, { "{\"exit_code\":1.5}", 1 },
+        { "{\"error\":{}}", 1 }, { "{\"error\":{\"type\":5,\"message\":[],\"line\":\"x\",\"frames\":{}}}", 1 },
+        { "{\"error\":{\"type\":\"\\u0000\\ud800\",\"message\":\"\\u202e\",\"line\":-1,\"column\":99999999999,\"frames\":[[[]]],\"traceback\":null}}", 1 },
+        { "{\"error\":{\"type\":\"E\",\"type\":\"F\"}}", 0 }, { "[1,2]", 0 }, { "null", 0 }, { "{", 0 }, { "{}x", 0 }, { "{\"a\":\xff}", 0 }, { "{\"a\":\"\xff\"}", 0 },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct fake b = { .opens = 0 };
+        struct box o = fake_box(&b, NULL);
+        char code[300];
+        snprintf(code, sizeof code, "json %s", row[i].json);
+        interp_result *r = NULL;
+        NEED(interp_session_run(o.s, "python", code, INTERP_NTS, &r, ERR));
+        if (interp_result_ok(r) && !row[i].may_be_ok)
+            show_result(__FILE__, __LINE__, r, row[i].json);
+        size_t n;
+        const char *j = interp_result_json(r, &n);
+        EXPECT_JSON(j, n, "d['outcome'] != 'none'");
+        interp_result_free(r);
+        free_box(&o, &b);
+    }
+}
+
+TEST(deep_guest_json)
+{
+    struct fake b = { .opens = 0 };
+    struct box o = fake_box(&b, NULL);
+    char *code = malloc(90020);
+    memcpy(code, "json ", 5);
+    memset(code + 5, '[', 90000);
+    code[90005] = 0;
+    interp_result *r = NULL;
+    NEED(interp_session_run(o.s, "python", code, INTERP_NTS, &r, ERR));
+    CHECK(!interp_result_ok(r));
+    interp_result_free(r);
+    free(code);
+    free_box(&o, &b);
+}
+
+/* 200 sessions on one descriptor, driven to the end. */
+TEST_LONG(many_sessions_in_a_loop, 120)
+{
+    enum { N = 200 };
+    struct fake b = { .opens = 0 };
+    interp_ctx *x = new_ctx(INTERP_CTX_LOOP);
+    interp_session *s[N];
+    interp_call *k[N];
+    fake_add(x, &b);
+    interp_config *c = new_config(x, "{\"backend\":\"fake\"}");
+    for (int i = 0; i < N; i++) {
+        NEED(interp_session_open_start(x, c, &s[i], &k[i], ERR));
+        interp_call_set_userdata(k[i], (void *)(intptr_t)i);
+    }
+    interp_config_free(c);
+    int left = N;
+    while (left) {
+        struct pollfd p = { interp_ctx_fd(x), POLLIN, 0 };
+        REQUIRE(poll(&p, 1, 20000) == 1);
+        (void)interp_ctx_dispatch(x, NULL);
+        interp_call *got;
+        while (interp_ctx_next(x, &got) == INTERP_OK) {
+            const interp_event *ev;
+            interp_status st;
+            int i = (int)(intptr_t)interp_call_userdata(got);
+            while ((st = interp_call_next(got, &ev)) == INTERP_OK)
+                ;
+            if (st != INTERP_DONE)
+                continue;
+            if (interp_call_kind(got) == INTERP_CALL_OPEN) {
+                NEED(interp_call_finish(got, NULL, ERR));
+                interp_call_free(got);
+                interp_request *q = new_request(x, "bash", "flood 100000;print done", NULL);
+                NEED(interp_session_exec_start(s[i], q, &k[i], ERR));
+                interp_call_set_userdata(k[i], (void *)(intptr_t)i);
+                interp_request_free(q);
+            } else {
+                interp_result *r = NULL;
+                OK(interp_call_finish(got, &r, ERR));
+                CHECK_INT(interp_result_total_bytes(r, INTERP_STREAM_STDOUT), 100005);
+                interp_result_free(r);
+                interp_call_free(got);
+                left--;
+            }
+        }
+    }
+    for (int i = 0; i < N; i++)
+        interp_session_close(s[i]);
+    interp_ctx_free(x);
+    CHECK_INT(b.live, 0);
+    CHECK_INT(b.opened, N);
+}
+
+TAP_MAIN()
