@@ -105,8 +105,11 @@ static void limits(void)
     limit(RLIMIT_SIGPENDING, 1024, "sigpending");
     limit(RLIMIT_MSGQUEUE, 1 << 18, "msgqueue");
     limit(RLIMIT_RTPRIO, 0, "rtprio");
-    if (b->pids)                       /* set before the nested namespace is made, it binds the sum of all of them (5.14); one id: the agent counts too */
-        limit(RLIMIT_NPROC, b->flags & BOOT_TWO_IDS ? b->pids : b->pids + 1u, "processes");
+    if (b->pids) {                     /* set before the nested namespace is made, it binds the sum of all of them (5.14); one id: the agent counts too */
+        /* where a group counts processes it should be the one that says no, since it leaves a trace; this then only stands behind it */
+        int group = (b->cgroup_mask & (1u << BOOT_CG_USER_PIDS | 1u << BOOT_CG_USER_DIR)) != 0;
+        limit(RLIMIT_NPROC, b->pids + (group ? 64u : b->flags & BOOT_TWO_IDS ? 0u : 1u), "processes");
+    }
     if (b->cpu_mask)
         must(sc3(NR_sched_setaffinity, 0, sizeof b->cpu_mask, PTR(&b->cpu_mask)), "affinity");
 }

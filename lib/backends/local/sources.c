@@ -12,7 +12,7 @@
 static const char *const top[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
 static const char *const stores[] = { "/nix/store", "/gnu/store" };
 /* What interpreters and compilers read; the rest of /etc speaks of the host. Debian's JVM fails without /etc/java-*. */
-static const char *const etc[] = { "alternatives", "crypto-policies", "fonts", "ld.so.cache", "localtime", "mime.types", "os-release", "pki", "protocols",
+static const char *const etc[] = { "alternatives", "crypto-policies", "fonts", "ld.so.cache", "localtime", "matplotlibrc", "mime.types", "os-release", "pki", "protocols",
                                    "services", "ssl", "timezone" };
 static const char *const etc_prefix[] = { "R", "java", "php" };
 
