@@ -275,24 +275,40 @@ void interp_call_free(interp_call *c)
             interp__call_unref(c);
         return;
     }
+    struct interp_session *s = c->session;
+    if (!s) {
+        interp__call_unref(c);
+        return;
+    }
+    struct interp__guard *g = interp__guard_of(s);
+    if (interp__enter(g)) {
+        interp_ctx *x = interp__ctx_ref(c->ctx);
+        atomic_store(&c->freed, 1);   /* c may be gone from here on */
+        interp__ctx_wake(x);
+        interp__ctx_unref(x);
+        return;
+    }
+    interp__call_drop(s, c);
+    interp__session_flush(s);
+    interp__loop_poke(&s->ctx->loop);
+    interp__leave(g);
+}
+
+void interp__call_drop(struct interp_session *s, struct interp_call *c)
+{
+    atomic_store(&c->freed, 0);
     unmark_ready(c);
     c->abandoned = 1;
-    if (c->session && !c->done) {
-        struct interp_session *s = c->session;
-        struct interp__guard *g = interp__guard_of(s);
-        int inside = !interp__enter(g);
+    if (c->done)
+        interp__session_drop_call(s, c);
+    else {
         if (c->exec)
             interp__exec_cancel(s, c->exec, 0);
         else if (c->kind == INTERP_CALL_OPEN)
             atomic_store(&s->shut, 1);   /* nobody waits for it any more */
-        interp__call_unthrottle(c);   /* unread output must not stall the guest that is to end */
+        interp__call_unthrottle(c);      /* unread output must not stall the guest that is to end */
         events_free(c);
-        interp__session_flush(s);
-        if (inside)
-            interp__leave(g);
-        interp__loop_poke(&c->ctx->loop);
-    } else if (c->session && c->done)
-        interp__session_drop_call(c->session, c);
+    }
     interp__call_unref(c);
 }
 

@@ -43,7 +43,8 @@ struct interp__request_values {
 
 /* ---------------------------------------------------------------- guards */
 struct interp__guard { atomic_int inside; };       /* thread class T3: one at a time */
-int  interp__enter(struct interp__guard *g);       /* 0, or -1: somebody is inside, or this is a callback */
+int  interp__enter(struct interp__guard *g);       /* 0, or -1: another thread of the host is inside, or this is a callback */
+int  interp__enter_ours(struct interp__guard *g);  /* for work that does not block: 0, or -1 when anybody is inside */
 void interp__leave(struct interp__guard *g);
 int  interp__in_callback(void);                    /* this thread is inside a callback of the host's */
 void interp__callback(int enter);
@@ -255,7 +256,8 @@ struct interp_call {
     void *userdata;
     int32_t kind;
     uint32_t refs;                                 /* the handle, the session's list */
-    uint8_t done, finished, abandoned, in_ready, said_done, reported;
+    uint8_t done, finished, abandoned, in_ready, said_done;
+    atomic_int freed;                              /* by a thread that found another one inside the session: that one drops it */
     interp_error *error;
     interp_result *result;
     interp_cancel *cancel;
@@ -272,6 +274,7 @@ struct interp_call *interp__call_new(struct interp_session *s, int32_t kind, int
 void interp__call_done(struct interp_call *c, interp_error *e);                /* takes e */
 void interp__call_event(struct interp_call *c, struct interp_event *e);        /* takes e */
 void interp__call_unref(struct interp_call *c);
+void interp__call_drop(struct interp_session *s, struct interp_call *c);       /* the handle is gone: abandons what is unfinished */
 void interp__call_unthrottle(struct interp_call *c);                            /* gives the credit of all unpulled events back */
 struct interp_event *interp__event_new(struct interp_session *s, int32_t type, const void *p, size_t n);
 

@@ -110,6 +110,12 @@ void interp__session_drive(struct interp_session *s, uint64_t now)
     if (!l || s->in_drive)
         return;
     s->in_drive = 1;
+    for (struct interp_call *c = s->calls; c;)
+        if (atomic_load(&c->freed)) {
+            interp__call_drop(s, c);
+            c = s->calls;   /* the list has changed */
+        } else
+            c = c->next;
     if (atomic_load(&s->shut) && !s->gone) {
         interp_error *why = NULL;
         interp__fail(&s->mem, &why, INTERP_E_CLOSED, "shut-down", "the session has been shut down");
@@ -259,7 +265,7 @@ interp_status interp_ctx_run(interp_ctx *x, interp_cancel *stop, interp_error **
                 interp__session_unref(after);
             if (!s)
                 break;
-            if (!interp__enter(&s->guard)) {
+            if (!interp__enter_ours(&s->guard)) {
                 if (!s->calls && s->link) {
                     interp__loop_poll(s->link->loop, 0);
                     interp__session_drive(s, now);

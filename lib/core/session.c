@@ -427,7 +427,7 @@ void interp_session_shutdown(interp_session *s)
     }
     /* whoever is inside does the work; if nobody is, this thread may */
     struct interp__guard *g = interp__guard_of(s);
-    if (!interp__in_callback() && !interp__enter(g)) {
+    if (!interp__enter_ours(g)) {
         interp__session_drive(s, interp__now());
         interp__leave(g);
     }
@@ -500,8 +500,12 @@ interp_session *interp_session_close(interp_session *s)
         interp__session_drive(s, interp__now());
     }
     leave_list(s);
-    while (s->calls)
-        interp__session_drop_call(s, s->calls);
+    while (s->calls) {
+        if (atomic_load(&s->calls->freed))
+            interp__call_drop(s, s->calls);
+        else
+            interp__session_drop_call(s, s->calls);
+    }
     struct interp_link *l = s->link;
     s->link = NULL;
     if (l) {
@@ -531,15 +535,13 @@ static interp_status loop_refuse(interp_ctx *x, interp_error **err)
 
 static interp_status complete(struct interp_call *c, interp_result **out, interp_error **err)
 {
-    interp_status st;
+    interp_status st = INTERP_AGAIN, next = INTERP_AGAIN;
     const interp_event *e;
-    do {   /* events that nobody asked for are dropped */
-        st = interp_call_wait(c, INTERP_FOREVER, 0, err);
-        while (!st && interp_call_next(c, &e) == INTERP_OK)
-            ;
-    } while (!st && !c->done);
+    while (next == INTERP_AGAIN && (st = interp_call_wait(c, INTERP_FOREVER, 0, err)) == INTERP_OK)
+        while ((next = interp_call_next(c, &e)) == INTERP_OK)
+            ;   /* events that nobody asked for are dropped */
     if (!st)
-        st = interp_call_finish(c, out, err);
+        st = next < 0 ? interp__fail(&c->ctx->mem, err, next, "thread", "another thread is using this session") : interp_call_finish(c, out, err);
     interp_call_free(c);
     return st;
 }

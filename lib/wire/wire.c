@@ -60,7 +60,7 @@ long wire_next(struct wire_peer *p, const uint8_t *buf, size_t len, int from_age
         return 0;
     f->size = le32(buf);
     f->type = buf[4], f->flags = buf[5];
-    f->channel = (uint16_t)(buf[6] | buf[7] << 8);
+    f->channel = (uint16_t)((unsigned)buf[6] | (unsigned)buf[7] << 8);
     f->seq = le32(buf + 8);
     f->ack = le32(buf + 12);
     f->payload = buf + WIRE_HEADER;
@@ -105,7 +105,7 @@ uint8_t wire_u8(struct wire_in *i)
 uint16_t wire_u16(struct wire_in *i)
 {
     const uint8_t *p = take(i, 2);
-    return p ? (uint16_t)(p[0] | p[1] << 8) : 0;
+    return (uint16_t)(p ? (unsigned)p[0] | (unsigned)p[1] << 8 : 0u);
 }
 uint32_t wire_u32(struct wire_in *i)
 {

@@ -316,13 +316,15 @@ static void fake_run(struct fake_agent *a)
             fake_data(a, which, arg, strlen(arg));
             fake_data(a, which, "\n", 1);
         } else if (!strncmp(w, "flood", 5)) {
-            static uint8_t x[65536];
-            memset(x, 'x', sizeof x);
+            enum { PIECE = 65536 };
+            uint8_t *x = malloc(PIECE);
+            memset(x, 'x', PIECE);
             for (long left = atol(arg); left > 0 && !a->dead;) {
-                size_t k = left < (long)sizeof x ? (size_t)left : sizeof x;
+                size_t k = left < PIECE ? (size_t)left : PIECE;
                 fake_data(a, 1, x, k);
                 left -= (long)k;
             }
+            free(x);
         } else if (!strncmp(w, "stdin", 5)) {
             while (!a->stdin_ended && fake_frame(a, -1) >= 0)
                 ;
