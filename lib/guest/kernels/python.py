@@ -54,6 +54,7 @@ class State(object):
     budget = 0
     ticking = False
     late = False             # something ran since the last exec ended
+    had_stdin = True        # the last exec had input, so what is buffered of it must go
     fflush = None
     module_count = 0
 
@@ -271,29 +272,32 @@ class Control(object):
         self.fd = fd
         self.sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fd)
         self.sock.setblocking(True)
+        self.buf = bytearray()
+        self.fds = []
         self.lock = _thread.allocate_lock()
 
-    def read(self, n, fds=None):
-        data = bytearray()
-        while len(data) < n:
-            if fds is None or data:         # descriptors come with the first byte
-                part = self.sock.recv(min(n - len(data), 1 << 20))
-            else:
-                part, ancillary, _, _ = self.sock.recvmsg(n - len(data), 64, _socket.MSG_CMSG_CLOEXEC)
-                for level, kind, raw in ancillary:
-                    if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
-                        for i in range(0, len(raw) - 3, 4):
-                            fds.append(int.from_bytes(raw[i:i + 4], sys.byteorder))
+    def read(self, n):
+        """n bytes. What comes in one piece (usually P and E) takes one call; descriptors wait in fds for their frame."""
+        while len(self.buf) < n:
+            part, ancillary, _, _ = self.sock.recvmsg(max(65536, min(n - len(self.buf), 1 << 20)), 64, _socket.MSG_CMSG_CLOEXEC)
+            for level, kind, raw in ancillary:
+                if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
+                    for i in range(0, len(raw) - 3, 4):
+                        self.fds.append(int.from_bytes(raw[i:i + 4], sys.byteorder))
             if not part:
                 raise Gone()
-            data += part
-        return bytes(data)
+            self.buf += part
+        out = bytes(self.buf[:n])
+        del self.buf[:n]
+        return out
 
     def receive(self):
-        fds = []
-        head = self.read(16, fds)
+        head = self.read(16)
         json = self.read(int.from_bytes(head[0:4], 'little'))
         blob = self.read(int.from_bytes(head[4:8], 'little'))
+        fds = None
+        if head[8] == 80:                   # P
+            fds, self.fds = self.fds, []
         return chr(head[8]), head[9], head[12:16], scan(json.decode('utf-8'), 0)[0] if json else {}, blob, fds
 
     def send(self, kind, status, obj, blob=b''):
@@ -323,6 +327,7 @@ class Control(object):
 
 
 # ---------------------------------------------------------------- streams
+CELLS = 2000
 BUDGET, REFILL, TICK = 1000, 200, 0.05
 text_write, text_flush = _io.TextIOWrapper.write, _io.TextIOWrapper.flush
 real_out = real_err = real_in = None
@@ -526,13 +531,14 @@ def retire():
             sys.stderr = sys.__stderr__ = real_err
 
 
-# User code may use up all descriptors; the streams of the next exec need a few. These are held for them, at high numbers.
+# User code may use up all descriptors; the streams of the next exec need a few. These are held for them, at high numbers, and let go only
+# when there is hardly a number left (they are given out lowest first).
 spare = []
 
 
 def hold_spare():
     for n in range(control.fd - 4, control.fd):
-        if n in spare or n < 16:
+        if n < 16:
             continue
         try:
             os.fstat(n)                     # somebody has this number now
@@ -544,7 +550,14 @@ def hold_spare():
                 return
 
 
-def drop_spare():
+def make_room():
+    try:
+        n = dup(control.fd)
+        close(n)
+        if n < control.fd - 8:
+            return
+    except OSError:
+        pass
     while spare:
         try:
             close(spare.pop())
@@ -578,8 +591,10 @@ def adopt(fds, has_stdin):
         sys.stdout = sys.__stdout__ = real_out
     if broken(sys.stderr):
         sys.stderr = sys.__stderr__ = real_err
-    if sys.stdin is real_in or broken(sys.stdin):
-        make_stdin()                        # nothing that an earlier exec buffered is left
+    if S.had_stdin or has_stdin or broken(sys.stdin):
+        if sys.stdin is real_in or broken(sys.stdin):
+            make_stdin()                    # nothing that an earlier exec buffered is left
+    S.had_stdin = has_stdin
 
 
 def flush_before(owner, name):
@@ -1236,6 +1251,8 @@ def on_exec(request, blob):
             'traceback': 'SyntaxError: the code is not valid UTF-8 (byte %d)\n' % e.start}}
     else:
         entry = S.cells[name] = (len(src), None, [l + '\n' for l in src.split('\n')], name)
+        if len(S.cells) > CELLS:            # a long session keeps the text of its last execs
+            del S.cells[next(iter(S.cells))]
         for m in (modules.get('linecache'), _std_private.get('linecache')):
             if m is not None and hasattr(m, 'cache'):
                 m.cache[name] = entry
@@ -1257,7 +1274,7 @@ def on_exec(request, blob):
 def run_tasks():
     """Between execs, asyncio tasks that an exec left go on until a frame comes."""
     loop = S.loop
-    if loop is None or loop.is_closed():
+    if loop is None or loop.is_closed() or control.buf:
         return
     asyncio = std('asyncio')
     try:
@@ -1282,7 +1299,7 @@ def serve():
         try:
             run_tasks()
             if kind != 'P':                 # it comes next, with descriptors
-                drop_spare()
+                make_room()
             kind, status, token, request, blob, fds = control.receive()
         except KeyboardInterrupt:
             continue
@@ -1291,7 +1308,8 @@ def serve():
         if kind == 'P':
             S.token = token
             adopt(fds, status == 1)
-            hold_spare()
+            if not spare:
+                hold_spare()
         elif kind == 'E':
             S.token = token
             try:
