@@ -48,7 +48,8 @@ struct boot_filter { uint16_t code; uint8_t jt, jf; uint32_t k; };   /* struct s
 struct boot {
     uint32_t magic, size;     /* size of the struct without filter[], then nfilter entries follow */
     uint32_t flags, cgroup_mask;
-    uint64_t workspace_bytes, workspace_inodes, file_bytes, private_bytes;   /* private_bytes: size of the agent's own small tmpfs */
+    uint64_t workspace_bytes, workspace_inodes, file_bytes;
+    uint64_t private_bytes, state_bytes;   /* sizes of the agent's own tmpfs (FIFOs, code files), and of the one for what shells save */
     uint32_t pids, descriptors, nsources, nlinks;
     uint32_t nallow, ndeny;   /* filters: the allow-list first, then the deny filter; installed deny first, allow last */
     uint64_t cpu_mask;        /* pin the sandbox to these CPUs (level without cgroup), 0 = do not */

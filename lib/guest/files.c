@@ -1,11 +1,21 @@
-/* files.c - the agent's private directory: FIFOs and code files under names that nobody can guess, and a directory per kernel.
-   It is searchable but not readable for the user. With two ids the agent works with the user's file-system id (so that what it makes
-   belongs to the user) and its own group, which may write there. */
+/* files.c - the agent's private directory, searchable but not readable for the user: c/ has the code files, p/ the FIFOs, both under names that
+   nobody can guess, and s/ a directory per kernel, in which the user may write. The three are apart so that user code that fills s/ (in local mode
+   a file system of its own) does not take the place of the next exec's code; of c/ and p/ it can change nothing (lock.c has the Landlock rules).
+   With two ids the agent works with the user's file-system id (so that what it makes belongs to the user) and its own group, which may write there. */
 #include "guest.h"
+
+static const char parts[] = "cps";
+
+static void part(char *d, size_t cap, char which)
+{
+    size_t n = str_put(d, cap, 0, A.run);
+    const char s[3] = { '/', which, 0 };
+    str_put(d, cap, n, s);
+}
 
 int files_init(void)
 {
-    char t[40];
+    char t[40], path[112];
     random_hex(t, 12);
     size_t n;
     str_put(A.run, sizeof A.run, 0, RUN_DIR);
@@ -21,8 +31,15 @@ int files_init(void)
             return (int)r;
         A.run_made = 1;
     }
-    /* gid: ours; the user is in no group of ours */
-    return A.facts.two_ids ? (int)sys_chmod(A.run, 0731) : 0;
+    for (const char *c = parts; *c; c++) {
+        part(path, sizeof path, *c);
+        long r = sys_mkdir(path, 0711);
+        if (r == 0 || r == -E_EXIST)           /* s: a mount in local mode. gid: ours; the user is in no group of ours */
+            r = A.facts.two_ids ? sys_chmod(path, 0731) : 0;
+        if (r < 0)
+            return (int)r;
+    }
+    return 0;
 }
 
 void files_done(void)
@@ -32,24 +49,34 @@ void files_done(void)
         if (!A.facts.local)
             files_drop_dir(k);
     }
-    if (A.run_made && !A.facts.local)
-        sys_rmdir(A.run);
+    if (!A.run_made)
+        return;
+    sc1(NR_setfsuid, (long)sc0(NR_geteuid));   /* the directories are ours, and our group may not write in the one above them */
+    for (const char *c = parts; *c; c++) {
+        char path[112];
+        part(path, sizeof path, *c);
+        sys_rmdir(path);
+    }
+    sys_rmdir(A.run);
 }
 
-static size_t fresh_name(char *d, size_t cap)
+static void fresh_name(char *d, size_t cap, char which)
 {
     char t[40];
     random_hex(t, 16);
-    size_t n = str_put(d, cap, 0, A.run);
-    n = str_put(d, cap, n, "/");
-    return str_put(d, cap, n, t);
+    part(d, cap, which);
+    size_t n = str_put(d, cap, strlen(d), "/");
+    str_put(d, cap, n, t);
 }
 
+/* prefix is that of an exec's FIFOs; its code file has the same name in c/. */
 static void name_of(char *d, size_t cap, const char *prefix, char c)
 {
     size_t n = str_put(d, cap, 0, prefix);
-    char s[2] = { c, 0 };
+    const char s[2] = { c, 0 };
     str_put(d, cap, n, s);
+    if (c == 'c')
+        d[strlen(A.run) + 1] = c;
 }
 
 int files_streams(struct kernel *k)
@@ -57,7 +84,7 @@ int files_streams(struct kernel *k)
     struct exec *x = &k->x;
     char path[112];
     if (!x->files[0])
-        fresh_name(x->files, sizeof x->files);
+        fresh_name(x->files, sizeof x->files, 'p');
     for (int i = x->flags & WIRE_EXEC_STDIN ? 0 : 1; i < 3; i++) {
         name_of(path, sizeof path, x->files, (char)('0' + i));
         long r = sys_mkfifo(path, 0600 | (A.facts.two_ids ? 0 : 0066));
@@ -65,7 +92,7 @@ int files_streams(struct kernel *k)
             return (int)r;
         x->made |= (uint8_t)(1 << i);
         /* our end of stdin is read-write: opening it waits for nobody, and what we write before the reader comes is kept */
-        int fd = (int)sys_open(path, (i ? O_RDONLY : O_RDWR) | O_NONBLOCK | O_CLOEXEC);
+        int fd = (int)sys_open(path, (i ? O_RDONLY : O_RDWR) | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
             return fd;
         if (!i) {
@@ -88,9 +115,14 @@ int files_code(struct kernel *k)
     struct exec *x = &k->x;
     char path[112];
     if (!x->files[0])
-        fresh_name(x->files, sizeof x->files);
+        fresh_name(x->files, sizeof x->files, 'p');
     name_of(path, sizeof path, x->files, 'c');
+    /* ours, not the user's: it could append to its code, keep it open, and so leave no room for what others are to run */
+    if (A.facts.two_ids)
+        sc1(NR_setfsuid, (long)sc0(NR_geteuid));
     x->code_fd = (int)sys_openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (A.facts.two_ids)
+        sc1(NR_setfsuid, (long)A.facts.user_uid);
     if (x->code_fd < 0)
         return x->code_fd;
     x->made |= 8;
@@ -114,7 +146,7 @@ int files_kernel_dir(struct kernel *k)
 {
     if (k->dir[0])
         return 0;
-    fresh_name(k->dir, sizeof k->dir);
+    fresh_name(k->dir, sizeof k->dir, 's');
     long r = sys_mkdir(k->dir, 0700);
     if (r < 0)
         k->dir[0] = 0;

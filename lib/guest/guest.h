@@ -199,7 +199,9 @@ unsigned proc_scan(int stop_fd);
 struct proc *proc_find(unsigned n, int pid);
 int      proc_read(int pid, struct proc *p);
 void     proc_mark_tree(unsigned n, int root, int strict, uint64_t since);
-uint64_t proc_anonymous(int pid);
+uint64_t proc_resident(int pid, uint64_t *rest);
+uint64_t proc_shared(int pid);
+uint64_t proc_share(int pid);
 
 /* ---- supervisor.c: the other process */
 enum sup_op { SUP_SPAWN = 1, SUP_INT, SUP_TERM, SUP_KILL_CHILDREN, SUP_END, SUP_STARTED, SUP_FAILED, SUP_DIED, SUP_GONE };

@@ -178,7 +178,8 @@ static void allow(int rules, const char *path, uint64_t rights)
 }
 
 /* The inner fence of files, and from ABI 6 the fence of signals and abstract sockets. Rules only add up along a path, so what "/" may, all below may:
-   names below /run/interp are hidden by its mode (0711, the agent's), not from here; with one id the user owns that folder too. */
+   names below /run/interp are hidden by its mode (0711, the agent's), not from here. With one id the user owns that folder too, and only these rules
+   keep it from making, moving or removing anything but what its shells save, and from writing to anything but its streams. */
 static void user_landlock(void)
 {
     uint32_t abi = boot_state.answer.landlock;
@@ -195,7 +196,8 @@ static void user_landlock(void)
     allow(rules, "/tmp", work);
     allow(rules, "/dev/shm", work);
     allow(rules, "/dev", FS_READ_FILE | FS_WRITE_FILE);
-    allow(rules, "/run/interp", work & ~(uint64_t)FS_READ_DIR);
+    allow(rules, "/run/interp/p", FS_READ_FILE | FS_WRITE_FILE);
+    allow(rules, "/run/interp/s", work & ~(uint64_t)FS_READ_DIR);
     must(sys_landlock_restrict(rules), "landlock");
     sys_close(rules);
 }

@@ -118,7 +118,8 @@ int pipe_relay(int i, uint16_t channel, uint32_t *credit, uint32_t *left)
         *credit -= (uint32_t)r;
         if (left)
             *left -= (uint32_t)r;
-        if ((uint64_t)r < n && !p->hangup)
+        /* a short read has emptied it, unless its writer made packets of what it wrote (O_DIRECT): a drain goes by FIONREAD alone */
+        if ((uint64_t)r < n && !p->hangup && !(left && *left))
             p->ready = 0;
         return p->ready;
     }

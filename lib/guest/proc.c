@@ -103,24 +103,52 @@ void proc_mark_tree(unsigned n, int root, int strict, uint64_t since)
     }
 }
 
-/* Resident memory that no file backs: resident minus shared. */
-uint64_t proc_anonymous(int pid)
+static const char *slurp(int pid, const char *file)
 {
-    char path[40], b[128];
+    static char b[4096];
+    char path[48];
     size_t n = str_put(path, sizeof path, 0, "/proc/");
     n = str_num(path, sizeof path, n, (uint64_t)pid);
-    str_put(path, sizeof path, n, "/statm");
+    str_put(path, sizeof path, n, file);
     int fd = (int)sys_open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return 0;
+        return NULL;
     long r = sys_read(fd, b, sizeof b - 1);
     sys_close(fd);
-    if (r <= 0)
-        return 0;
-    b[r] = 0;
+    b[r > 0 ? r : 0] = 0;
+    return r > 0 ? b : NULL;
+}
+
+/* Resident memory: what no file backs, and beside it the rest, files of the system and shared memory in one. */
+uint64_t proc_resident(int pid, uint64_t *rest)
+{
     uint64_t size, resident, shared;
-    const char *s = scan_num(b, &size);
+    const char *s = slurp(pid, "/statm");
+    s = s ? scan_num(s, &size) : NULL;
     s = s ? scan_num(s, &resident) : NULL;
     s = s ? scan_num(s, &shared) : NULL;
-    return s && resident > shared ? (resident - shared) * page_size : 0;
+    if (!s || resident < shared)
+        return *rest = 0;
+    *rest = shared * page_size;
+    return (resident - shared) * page_size;
+}
+
+static uint64_t kilobytes(const char *text, const char *key)
+{
+    uint64_t v = 0;
+    const char *s = text ? scan_key(text, key) : NULL;
+    return s && scan_num(s, &v) ? v << 10 : 0;
+}
+
+/* Shared memory that is mapped (not memory files that nobody maps). */
+uint64_t proc_shared(int pid)
+{
+    return kilobytes(slurp(pid, "/status"), "RssShmem:");
+}
+
+/* All that is not the system's files, each page divided among those that map it; 0: not to be had. The kernel walks every page for it. */
+uint64_t proc_share(int pid)
+{
+    const char *s = slurp(pid, "/smaps_rollup");
+    return kilobytes(s, "Pss_Anon:") + kilobytes(s, "Pss_Shmem:");
 }

@@ -164,6 +164,21 @@ const char *scan_num(const char *p, uint64_t *v)
     *v = n;
     return p;
 }
+const char *scan_key(const char *text, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *line = text; *line;) {
+        size_t i = 0;
+        while (i < n && line[i] == key[i])
+            i++;
+        if (i == n)
+            return line + n;
+        while (*line && *line != '\n')
+            line++;
+        line += *line != 0;
+    }
+    return NULL;
+}
 void random_hex(char *d, size_t bytes)
 {
     uint8_t b[32];

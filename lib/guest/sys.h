@@ -203,6 +203,7 @@ int str_eq(const char *a, const char *b);
 size_t str_put(char *d, size_t cap, size_t at, const char *s);        /* appends, always ends with NUL, cuts; new length */
 size_t str_num(char *d, size_t cap, size_t at, uint64_t v);
 const char *scan_num(const char *p, uint64_t *v);                     /* skips blanks, reads a decimal number; NULL when there is none */
+const char *scan_key(const char *text, const char *key);              /* what stands behind key at the start of a line; NULL */
 void random_hex(char *d, size_t bytes);                               /* 2 * bytes characters and a NUL */
 long write_all(int fd, const void *p, size_t n);                      /* for blocking descriptors; 0 or a negative error */
 extern uintptr_t page_size;

@@ -21,15 +21,8 @@ static uint64_t counter(int fd, const char *key)
     if (n <= 0)
         return 0;
     b[n] = 0;
-    size_t len = strlen(key);
-    for (char *line = b; *line;) {
-        if (memcmp(line, key, len) == 0 && scan_num(line + len, &v))
-            return v;
-        while (*line && *line != '\n')
-            line++;
-        line += *line != 0;
-    }
-    return 0;
+    const char *s = scan_key(b, key);
+    return s && scan_num(s, &v) ? v : 0;
 }
 
 void usage_start(struct kernel *k)

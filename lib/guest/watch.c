@@ -1,10 +1,11 @@
-/* watch.c - memory without a cgroup: the sum of what the kernels' trees hold in anonymous memory, sampled. */
+/* watch.c - memory without a cgroup: the sum of what the kernels' trees hold in anonymous and in shared memory, sampled.
+   Not seen: memory files that nobody maps, buffers of pipes and sockets, page tables. Only a cgroup counts those. */
 #include "guest.h"
 
 #define BUSY (50 * MSEC)
 #define IDLE (500 * MSEC)
 
-static uint64_t next;
+static uint64_t next, pause;
 
 static int wanted(void)        /* 0 no process of a user, 1 only background, 2 an exec runs */
 {
@@ -22,7 +23,33 @@ uint64_t watch_timer(void)
         return UINT64_MAX;
     if (!next || next > A.now + (w == 2 ? BUSY : IDLE))
         next = A.now + (w == 2 ? BUSY : IDLE);
-    return next;
+    return next > pause ? next : pause;
+}
+
+/* The sum over the processes with an owner, as cheap as it can be told: first by what is anonymous, as long as even all of the rest would stay
+   within the limit; then with the shared memory of each; then, if that is too much, exactly, where the kernel lets us look (with two ids it does
+   not): the first two count a page more than once where several processes have it. */
+static uint64_t measure(unsigned n, uint64_t share[KERNELS])
+{
+    uint64_t sum = 0, rests = 0;
+    for (int look = 0; look < 3; look++) {
+        memset(share, 0, KERNELS * sizeof *share);
+        sum = 0;
+        for (unsigned i = 0; i < n; i++) {
+            if (!procs[i].owner)
+                continue;
+            uint64_t rest, bytes = proc_resident(procs[i].pid, &rest), exact = look == 2 ? proc_share(procs[i].pid) : 0;
+            if (look == 0)
+                rests += rest;
+            else
+                bytes = exact ? exact : bytes + proc_shared(procs[i].pid);
+            share[procs[i].owner - 1] += bytes;
+            sum += bytes;
+        }
+        if (sum + (look ? 0 : rests) <= A.watch_bytes)
+            break;
+    }
+    return sum;
 }
 
 void watch_step(void)
@@ -31,7 +58,7 @@ void watch_step(void)
         return;
     next = 0;
     unsigned n = proc_scan(-1);
-    uint64_t sum = 0, share[KERNELS] = { 0 };
+    uint64_t sum, share[KERNELS];
     /* with one id the supervisors themselves are hidden from us (not dumpable, and no group to see them by): their children are not */
     for (unsigned i = 0; i < n; i++)
         for (unsigned j = 0; j < KERNELS; j++)
@@ -45,12 +72,9 @@ void watch_step(void)
                 procs[i].owner = parent->owner, more = 1;
         }
     }
-    for (unsigned i = 0; i < n; i++)
-        if (procs[i].owner) {
-            uint64_t bytes = proc_anonymous(procs[i].pid);
-            share[procs[i].owner - 1] += bytes;
-            sum += bytes;
-        }
+    sum = measure(n, share);
+    uint64_t spent = now_ns() - A.now;
+    pause = spent > BUSY / 4 ? A.now + spent * 4 : 0;      /* user code that makes this slow must not get all of our time */
     struct kernel *worst = NULL;
     for (struct kernel *k = kernels; k < kernels + KERNELS; k++) {
         if (k->x.phase && sum > k->x.watch_peak)

@@ -115,7 +115,8 @@ static void fill_message(struct boot *m, const struct interp__local_box *b, cons
     m->workspace_bytes = or_default(spec->workspace_bytes, 256 * MIB);
     m->workspace_inodes = or_default(spec->workspace_inodes, 65536);
     m->file_bytes = or_default(spec->file_bytes, m->workspace_bytes);
-    m->private_bytes = 16 * MIB;
+    m->private_bytes = 16 * 17 * MIB;   /* a text of code for each kernel, as long as they get; only the host's own calls fill it */
+    m->state_bytes = 16 * MIB;
     m->pids = spec->pids;
     m->descriptors = spec->descriptors ? spec->descriptors : 1024;
     m->nallow = filter->nallow;

@@ -1,0 +1,320 @@
+#!/usr/bin/env python3
+"""Rows of reported.jsonl that a plain session can run: code steps, repeats, a few options and host steps. Each row in sessions of its own.
+
+A row that needs what the library has no function for yet is skipped with the reason; of a row that has prose invariants only the
+steps are checked, which is printed. INTERP_LIBRARY names the library, INTERP_TEST_SLOW multiplies time bounds."""
+import ast
+import hashlib
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import uuid
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'common'))
+import interp_host
+import runner
+
+MIB = 1 << 20
+# Rows that contradict the design or the rows of behaviours.jsonl, with the reason: not run.
+WRONG = {}
+# The row's words for errors of ours.
+CODES = {'invalid_argument': ('INTERP_E_INVAL', 'INTERP_E_LIMIT'), 'busy': ('INTERP_E_BUSY',), 'closed': ('INTERP_E_CLOSED',),
+         'backend_error': ('INTERP_E_BACKEND', 'INTERP_E_ISOLATION')}
+GENERATED = {'FIL-13': 'data = "%s"\nprint(len(data))' % ('q' * 400000), 'HST-05': '#' + 'x' * (4 * MIB) + '\nprint(1)'}
+HOST_STEPS = {'SEC-01': lambda: os.environ.update(PROBE_TOKEN='tok-91', DATABASE_URL='pg://u:pw-92@h', MYAPP='val-93'),
+              'HST-01': lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+              'HST-06': lambda: (signal.signal(signal.SIGPIPE, signal.SIG_IGN), signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+                                 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM}))}
+
+
+class Skip(Exception):
+    pass
+
+
+def options_of(option):
+    config = {}
+    for key, value in option.items():
+        if key == 'memory_mb':
+            config['memory_bytes'] = value * MIB
+        elif key == 'disk_mb':
+            config['workspace_bytes'] = value * MIB
+        elif key == 'pids':
+            config['pids'] = value
+        elif key == 'env':
+            config['env'] = {k: 'e' * 300000 if v == '<300000 x e>' else v for k, v in value.items()}
+        elif key == 'max_output_bytes':
+            config.update(output_head_bytes=value * 3 // 4, output_tail_bytes=value - value * 3 // 4)
+        elif (key, value) not in (('network', 'none'), ('read_only_root', True), ('backend', 'local')):
+            raise Skip('needs the option %s' % key)
+    return config
+
+
+def text(data):
+    return data.decode('utf-8', 'replace')
+
+
+class Row:
+    def __init__(self, host, row, options, mark):
+        self.host, self.row, self.options = host, row, options
+        name, value = mark.split('=')
+        self.config = {'backend': options.backend, 'env': {name: value}}
+        self.config.update(json.loads(options.config))
+        self.session, self.bad, self.slow, self.partly = None, [], [], set()
+        self.saved = None
+
+    def check_needs(self, steps):
+        """Raises Skip before anything runs."""
+        for step in steps:
+            if 'repeat' in step:
+                self.check_needs(step['steps'])
+            elif 'option' in step:
+                options_of({k: v for k, v in step['option'].items() if k != 'new_session'})
+            elif 'host' in step:
+                if self.row['id'] not in HOST_STEPS:
+                    raise Skip('needs a host step: %s' % step['host'])
+            elif 'code_generated' in step:
+                if self.row['id'] not in GENERATED:
+                    raise Skip('needs generated code')
+            elif 'close' not in step and not set(step) <= {'code', 'timeout_s', 'language', 'cancel_after_s', 'cwd', 'tag'}:
+                raise Skip('needs %s' % ', '.join(sorted(set(step) - {'code', 'timeout_s', 'language', 'at_s'})))
+
+    def expectations(self, path):
+        return [e for e in self.row['expect'].get('steps', []) if str(e['at']) == path or isinstance(e['at'], int) and str(e['at']) == path]
+
+    def run(self):
+        self.check_needs(self.row['steps'])
+        try:
+            self.steps(self.row['steps'], '')
+            if self.row['expect'].get('session_usable_after') and self.session:
+                x = self.session.exec('bash', 'echo usable')
+                if x.bytes('stdout') != b'usable\n':
+                    self.bad.append('not usable afterwards: %s' % x)
+        finally:
+            self.close()
+
+    def close(self):
+        if self.session:
+            self.session.close()
+        self.session = None
+
+    def steps(self, steps, prefix):
+        for number, step in enumerate(steps):
+            path = prefix + str(number)
+            if 'repeat' in step:
+                for _ in range(step['repeat']):
+                    self.steps(step['steps'], path + '.')
+                    if len(self.bad) > 5:
+                        return
+            elif 'option' in step:
+                option = dict(step['option'])
+                if option.pop('new_session', False) or self.session:
+                    self.close()
+                more = options_of(option)
+                if 'env' in more:
+                    more['env'] = dict(self.config['env'], **more['env'])
+                self.config.update(more)
+                self.judge(path, None, self.open(), step)
+            elif 'host' in step:
+                HOST_STEPS[self.row['id']]()
+            elif 'close' in step:
+                self.close()
+            else:
+                error = self.open()
+                if error is None:
+                    self.code(path, step)
+
+    def open(self):
+        """The error, when there is no session and none can be had."""
+        if self.session is None:
+            try:
+                self.session = self.host.open(self.config)
+            except interp_host.InterpError as e:
+                return e
+        return None
+
+    def code(self, path, step):
+        wanted = self.expectations(path)
+        language = step.get('language') or self.row['language']
+        members = {'timeout_ms': int(step.get('timeout_s', 30) * 1000)}
+        walls = [w['max_wall_s'] for w in wanted if 'max_wall_s' in w]
+        if walls:
+            members['grace_ms'] = max(200, min(3000, int((min(walls) - step.get('timeout_s', 0)) * 600)))
+        cancel = [step['cancel_after_s'] * 1000] if 'cancel_after_s' in step else []
+        code = GENERATED[self.row['id']] if 'code_generated' in step else step['code']
+        try:
+            x, error = self.session.exec(language, code, cancel_ms=cancel, **members), None
+            self.bad += ['step %s: %s' % (path, d) for d in interp_host.disagreements(x)]
+        except interp_host.InterpError as e:
+            x, error = None, e
+        self.judge(path, x, error, step)
+
+    def judge(self, path, x, error, step):
+        for wanted in self.expectations(path):
+            words = wanted.get('status_in') or ([wanted['status']] if 'status' in wanted else [])
+            if error is not None:
+                if not any(error.code in CODES.get(w, ()) for w in words):
+                    self.bad.append('step %s: %s, wanted %s' % (path, error, words))
+                for part in self.listed(wanted.get('message_contains')):
+                    if part not in str(error):
+                        self.bad.append('step %s: the message lacks %r: %s' % (path, part, error))
+                continue
+            if x is None:
+                if words and 'ok' not in words:
+                    self.bad.append('step %s: opened, wanted %s' % (path, words))
+                continue
+            before = len(self.bad)
+            self.match(path, wanted, words, x, step.get('language') or self.row['language'])
+            if len(self.bad) > before:
+                self.bad.append('   after %.80r: %s' % (step.get('code'), x))
+
+    def listed(self, value):
+        return [] if value is None else value if isinstance(value, list) else [value]
+
+    def match(self, path, wanted, words, x, language):
+        r = x.result
+
+        def want(condition, *what):
+            if not condition:
+                self.bad.append('step %s: %s' % (path, ' '.join(str(w) for w in what)))
+        if words:
+            want(r['outcome'] in words or (r['outcome'] == 'lost' and 'backend_error' in words), 'outcome', r['outcome'], 'not', words)
+        out, err = x.bytes('stdout'), x.bytes('stderr')
+        shown = text(err) + ((r.get('error') or {}).get('traceback') or '' if language in ('python', 'javascript') else '')
+        for key, v in wanted.items():
+            if key in ('at', 'status', 'status_in', 'each', 'note', 'message_contains'):
+                pass
+            elif key == 'exit_code':
+                want(r['exit_code'] == v, 'exit code', r['exit_code'], 'not', v)
+            elif key == 'exit_code_in':
+                want(r['exit_code'] in v, 'exit code', r['exit_code'], 'not in', v)
+            elif key == 'signal':
+                want(r['signal'] in (v, 'SIG%s' % v) or r['signal'] == (signal.Signals(v).name if isinstance(v, int) else v), 'signal', r['signal'], 'not', v)
+            elif key == 'stdout':
+                want(text(out) == v, 'stdout %.300r not %.300r' % (text(out), v))
+            elif key == 'stdout_if_ok':
+                want(r['outcome'] != 'ok' or text(out) == v, 'stdout %.300r not %.300r' % (text(out), v))
+            elif key == 'stderr':
+                want(shown == v, 'stderr %.300r not %.300r' % (shown, v))
+            elif key in ('stdout_hex', 'stderr_hex'):
+                want((out if key[3] == 'o' else err).hex() == v, key, (out if key[3] == 'o' else err).hex(), 'not', v)
+            elif key == 'stdout_regex':
+                want(re.search(v, text(out)), 'stdout %.300r does not match %r' % (text(out), v))
+            elif key in ('stdout_contains', 'stderr_contains'):
+                for part in self.listed(v):
+                    want(part in (text(out) if key[3] == 'o' else shown), key, '%r lacks %r' % ((text(out) if key[3] == 'o' else shown)[-400:], part))
+            elif key in ('stdout_not_contains', 'stderr_not_contains'):
+                for part in self.listed(v):
+                    want(part not in (text(out) if key[3] == 'o' else shown), key, repr(part))
+            elif key == 'stderr_contains_if_error':
+                want(r['outcome'] != 'error' or v in shown, 'stderr lacks', v)
+            elif key == 'max_wall_s':
+                if x.ms > v * 1000 * runner.SLOW:
+                    self.slow.append('step %s took %.1f s, at most %s' % (path, x.ms / 1e3, v))
+            elif key == 'oom':
+                want((r['outcome'] == 'oom') == v or not v and r['outcome'] != 'oom', 'oom is', r['outcome'])
+            elif key == 'limit_kind':
+                want(r['cause'] == v or r['outcome'] == 'error' and v == 'memory', 'cause', r['cause'], 'not', v)
+            elif key in ('truncated', 'stdout_truncated', 'stderr_truncated'):
+                want(r[key.split('_')[0] if '_' in key else 'stdout']['truncated'] == v, key, 'is not', v)
+            elif key in ('stdout_total_bytes', 'stderr_total_bytes'):
+                want(r[key[:6]]['total_bytes'] == v, key, r[key[:6]]['total_bytes'], 'not', v)
+            elif key in ('stdout_max_bytes', 'stderr_max_bytes'):
+                want(len(r[key[:6]]['text'].encode()) <= v, key, len(r[key[:6]]['text'].encode()), 'more than', v)
+            elif key == 'stdout_min_bytes':
+                want(len(r['stdout']['text'].encode()) >= v, key, len(r['stdout']['text'].encode()), 'less than', v)
+            elif key == 'result_repr':
+                want((r['value'] or {}).get('text') == v, 'value', r['value'], 'not', v)
+            elif key == 'json_text':
+                want(r['stdout']['text'] == v.encode().decode('unicode_escape') if '\\' in v else r['stdout']['text'] == v, 'text', repr(r['stdout']['text']), 'not', v)
+            elif key == 'stdout_sha256_of':
+                data = eval_sum(v.rsplit(' (', 1)[0]).encode()
+                want(hashlib.sha256(out).digest() == hashlib.sha256(data).digest(), 'stdout of', len(out), 'bytes, not', len(data))
+            else:
+                self.partly.add(key)
+
+
+def eval_sum(expression):
+    """Literals, joined by + and repeated by *."""
+    def value(node):
+        if isinstance(node, ast.BinOp):
+            left, right = value(node.left), value(node.right)
+            return left + right if isinstance(node.op, ast.Add) else left * right
+        return ast.literal_eval(node)
+    return value(ast.parse(expression, mode='eval').body)
+
+
+def attempt(host, row, options, mark):
+    """(complaints, complaints about time, what was not checked); in a thread of its own, so that a signal mask that the row sets stays there."""
+    box = {}
+
+    def work():
+        r = Row(host, row, options, mark)
+        try:
+            r.run()
+        except Skip as e:
+            box['skip'] = str(e)
+        except Exception as e:
+            r.bad.append('%s: %s' % (type(e).__name__, e))
+        box['row'] = r
+    if row['id'] in HOST_STEPS:
+        keep = {s: signal.getsignal(s) for s in (signal.SIGCHLD, signal.SIGPIPE)}
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, set())
+        work()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for s, handler in keep.items():
+            signal.signal(s, handler)
+    else:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    if 'skip' in box:
+        raise Skip(box['skip'])
+    return box['row']
+
+
+def main():
+    p = runner.parser(__doc__)
+    options = p.parse_args()
+    runner.become(options, __file__)
+    runner.harden()
+    tally, mark = runner.Tally(), 'INTERP_TEST_MARK=%s' % uuid.uuid4().hex
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'reported.jsonl'), encoding='utf-8') as f:
+        rows = [json.loads(line) for line in f]
+    with interp_host.Host() as host:
+        for row in rows:
+            name = row['id']
+            if not runner.chosen(name, options.only):
+                continue
+            if options.backend not in row['backend'] and row['backend'] != 'any':
+                tally.skip(name, 'for another backend (%s)' % row['backend'])
+                continue
+            if name in WRONG:
+                tally.skip(name, WRONG[name])
+                continue
+            try:
+                r = attempt(host, row, options, mark)
+                if r.slow and not r.bad:
+                    print('slow %s, once more: %s' % (name, '; '.join(r.slow)))
+                    r = attempt(host, row, options, mark)
+            except Skip as e:
+                tally.skip(name, e)
+                continue
+            rest = runner.left_over(mark)
+            if rest:
+                r.bad.append('left after close: %s' % '; '.join(rest))
+            if r.partly or row['expect'].get('invariants'):
+                print('partly checked %s: %s' % (name, '; '.join(sorted(r.partly) + row['expect'].get('invariants', []))))
+            if r.bad or r.slow:
+                tally.fail(name, row['symptom'], *(r.bad + r.slow))
+            else:
+                tally.ok(name)
+                if options.verbose:
+                    print('ok   ' + name, flush=True)
+    sys.exit(tally.end())
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,665 @@
+#!/usr/bin/env python3
+"""Tests of the command line: `interp run`, `interp doctor`, `interp exec --stdio`. INTERP_CLI names the program."""
+import argparse
+import base64
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'common'))
+import runner
+
+CLI = os.environ.get('INTERP_CLI', '')
+RESULT_MEMBERS = {'ok', 'outcome', 'cause', 'state', 'ran', 'interrupted', 'exit_code', 'signal', 'claimed_by', 'stdout', 'stderr', 'value', 'rich', 'error',
+                  'files', 'usage', 'network', 'redactions', 'denied', 'late', 'session', 'exec', 'language', 'kernel'}
+ERROR_MEMBERS = {'code', 'reason', 'message', 'remedy', 'retryable', 'errno'}
+REACHED_MEMBERS = {'ids', 'memory', 'cpu', 'pids', 'landlock', 'shared_inodes', 'unenforced'}
+
+
+class Skip(Exception):
+    pass
+
+
+def expect(condition, *words):
+    if not condition:
+        raise AssertionError(' '.join(w if isinstance(w, str) else repr(w) for w in words))
+
+
+def interp(*arguments, stdin=None, seconds=60, **options):
+    """Runs the command to its end: (exit code, stdout, stderr, milliseconds)."""
+    start = time.monotonic()
+    p = subprocess.run([CLI] + list(arguments), input=stdin if stdin is not None else b'', stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=seconds * runner.SLOW, **options)
+    return p.returncode, p.stdout, p.stderr, (time.monotonic() - start) * 1e3
+
+
+def run(*arguments, code=0, out=None, err_has=None, **options):
+    got = interp('run', *arguments, **options)
+    expect(got[0] == code, 'exit code %d, not %d:' % (got[0], code), arguments, got[1][-500:], got[2][-500:])
+    if out is not None:
+        expect(got[1] == out, 'stdout', got[1][-500:], 'not', out, got[2][-300:])
+    if err_has is not None:
+        expect(err_has in got[2], 'stderr', got[2][-500:], 'lacks', err_has)
+    return got
+
+
+# ---- run
+
+def t_version():
+    code, out, _, _ = interp('--version')
+    expect(code == 0 and out.startswith(b'interp ') and out.count(b'.') == 2, code, out)
+
+
+def t_help():
+    for arguments in (['help'], ['--help'], ['-h'], ['help', 'run'], ['help', 'doctor'], ['help', 'exec'], ['run', '--help']):
+        code, out, err, _ = interp(*arguments)
+        expect(code == 0 and out.startswith(b'usage: interp') and not err, arguments, code, out[:100], err)
+
+
+def t_usage():
+    for arguments in ([], ['nonsense'], ['run'], ['run', '--nonsense', 'python', '-c', '1'], ['run', 'python', '-c'], ['run', 'python', 'a', 'b'],
+                      ['run', 'python', '-c', '1', 'file'], ['run', 'python', '-c', '1', '--timeout', '0'], ['run', 'python', '-c', '1', '--timeout', 'soon'],
+                      ['run', 'python', '-c', '1', '--memory', '-3'], ['run', 'python', '-c', '1', '--memory', '0'], ['run', 'python', '-c', '1', '--env', 'novalue'],
+                      ['run', 'python', '/no/such/file'], ['run', 'python', '-c', '1', '--stdin', '/no/such/file'], ['run', 'python', '-c', '1', '--isolation', 'bogus'],
+                      ['run', 'cobol', '-c', '1'], ['help', 'nonsense'], ['exec'], ['exec', '--nonsense'], ['doctor', '--nonsense'], ['run', 'python', '-', '--stdin', '-']):
+        code, out, err, _ = interp(*arguments)
+        expect(code == 2 and not out and err, arguments, code, out[:100], err[:300])
+
+
+def t_value_and_output():
+    run('python', '-c', 'print(6*7)', out=b'42\n')
+    run('python', '-c', '6*7', out=b'42\n')
+    run('python', '-c', 'print("a",end="")\n6*7', out=b'a\n42\n')
+    run('bash', '-c', 'echo out; echo err >&2', out=b'out\n', err_has=b'err\n')
+    run('sh', '-c', 'echo $((40+2))', out=b'42\n')
+
+
+def t_aliases():
+    for name in ('py', 'python3', 'python'):
+        run(name, '-c', '1+1', out=b'2\n')
+
+
+def node_or_skip():
+    code, out, err, _ = interp('run', 'javascript', '-c', '6*7')
+    if code == 127:
+        raise Skip('no Node.js in the sandbox')
+    return code, out, err
+
+
+def t_javascript():
+    code, out, err = node_or_skip()
+    expect((code, out) == (0, b'42\n'), code, out, err)
+    run('js', '-c', 'await 5', out=b'5\n')
+    run('node', '-c', 'throw new Error("x")', code=1, err_has=b'Error: x')
+
+
+def t_code_from_file_and_stdin():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'a b.py')
+        with open(path, 'w') as f:
+            f.write('print("file")\n')
+        run('python', path, out=b'file\n')
+        run('python', out=b'stdin\n', stdin=b'print("stdin")')
+        run('python', '-', out=b'stdin\n', stdin=b'print("stdin")')
+        run('python', path, '--stdin', '-', out=b'file\n', stdin=b'x')
+        given = os.path.join(folder, 'in')
+        with open(given, 'wb') as f:
+            f.write(b'\xff\x00line\n')
+        run('bash', '-c', 'od -An -tx1', '--stdin', given, out=b' ff 00 6c 69 6e 65 0a\n')
+
+
+def t_stdin():
+    run('python', '-c', 'import sys; print(sys.stdin.read())', '--stdin', '-', out=b'hello\n', stdin=b'hello')
+    run('bash', '-c', 'cat; echo end', out=b'end\n', stdin=b'not given on')
+    run('python', '-c', 'input()', code=1, err_has=b'EOFError', stdin=b'not given on')
+
+
+def t_exit_codes():
+    run('bash', '-c', 'exit 3', code=3)
+    run('bash', '-c', 'exit 0')
+    run('bash', '-c', 'false', code=1)
+    run('bash', '-c', 'exit 255', code=255)
+    run('python', '-c', 'import sys; sys.exit(5)', code=5)
+    run('python', '-c', '1/0', code=1, err_has=b'ZeroDivisionError', out=b'')
+    run('python', '-c', 'x = (', code=1, err_has=b'SyntaxError')
+
+
+def t_crashed():
+    run('python', '-c', 'import os; os.kill(os.getpid(), 11)', code=139)
+    run('python', '-c', 'print("a",flush=True); import os; os._exit(7)', code=7, out=b'a\n')
+    run('python', '-c', 'import os; os._exit(0)', code=1)
+
+
+def t_timeout():
+    code, out, err, ms = run('python', '-c', 'print("before", flush=True)\nwhile True: pass', '--timeout', '700ms', code=124, out=b'before\n')
+    expect(err and ms < 700 + 3000 + 2000 * runner.SLOW, 'took', ms, err)
+    run('bash', '-c', 'sleep 30', '--timeout', '1s', code=124)
+
+
+def t_oom():
+    code, _, err, _ = interp('run', 'python', '--memory', '64M', '-c', 'x=[]\nwhile True: x.append(bytearray(1<<20))')
+    reached = one_session()['reached']['memory']
+    if reached not in ('cgroup', 'watch'):
+        raise Skip('memory is not limited here (%s)' % reached)
+    expect(code == 137 and b'memory' in err, code, err)
+
+
+def t_cancelled():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        p = subprocess.Popen([CLI, 'run', 'python', '-c', 'import time\nprint("up",flush=True)\ntime.sleep(60)'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        expect(p.stdout.readline() == b'up\n', 'no first line')
+        start = time.monotonic()
+        p.send_signal(number)
+        _, err = p.communicate(timeout=20 * runner.SLOW)
+        ms = (time.monotonic() - start) * 1e3
+        expect(p.returncode == 130, 'exit code', p.returncode, err)
+        expect(ms < 2000 * runner.SLOW, 'took', ms)
+
+
+def t_no_sandbox():
+    run('python', '-c', '1', '--backend', 'nosuch', code=125, err_has=b'nosuch', out=b'')
+
+
+def t_missing_interpreter():
+    code, out, err, _ = interp('run', 'javascript', '-c', '1')
+    if code == 0:
+        raise Skip('every interpreter that this library knows is here: none can be missing')
+    expect(code == 127 and not out and b'node' in err.lower(), code, out, err)
+
+
+def t_json():
+    _, out, _, _ = run('python', '-c', 'print("o")\nimport sys; print("e",file=sys.stderr)\n5', '--json')
+    r = json.loads(out)
+    expect(set(r) >= RESULT_MEMBERS, 'lacks', sorted(RESULT_MEMBERS - set(r)))
+    expect(r['ok'] is True and r['outcome'] == 'ok' and r['cause'] is None and r['state'] == 'preserved' and r['exit_code'] == 0 and r['signal'] is None, r)
+    expect(r['stdout']['text'] == 'o\n' and r['stdout']['total_bytes'] == 2 and r['stdout']['total_lines'] == 1 and r['stdout']['truncated'] is False, r['stdout'])
+    expect(r['stderr']['text'] == 'e\n' and r['value'] == {'text': '5', 'mime': {'text/plain': '5'}} and r['error'] is None and r['rich'] == [], r)
+    expect(r['exec'] == 1 and r['language'] == 'python' and r['kernel'] == 'default' and r['claimed_by'] == 'guest' and r['ran'] is True and r['late'] == [], r)
+    _, out, err, _ = run('python', '-c', 'def f():\n  1/0\nf()', '--json', code=1)
+    r = json.loads(out)
+    expect(r['outcome'] == 'error' and r['exit_code'] == 1 and r['error']['type'] == 'ZeroDivisionError' and r['error']['line'] == 2, r)
+    expect(r['error']['frames'][-1]['function'] == 'f' and r['error']['frames'][-1]['source'].strip() == '1/0' and 'Traceback' in r['error']['traceback'], r['error'])
+    _, out, _, _ = run('python', '-c', 'while 1: pass', '--timeout', '500ms', '--json', code=124)
+    r = json.loads(out)
+    expect((r['outcome'], r['cause'], r['interrupted']) == ('timeout', 'wall', 'wall'), r)
+    _, out, _, _ = run('python', '-c', 'import os; os.kill(os.getpid(), 9)', '--json', code=137)
+    r = json.loads(out)
+    expect((r['outcome'], r['signal'], r['exit_code'], r['claimed_by']) == ('crashed', 'SIGKILL', None, 'host'), r)
+
+
+def t_truncated():
+    _, out, _, _ = run('bash', '-c', 'head -c 1000000 /dev/zero | tr "\\0" x', '--json')
+    s = json.loads(out)['stdout']
+    expect(s['truncated'] is True and s['total_bytes'] == 1000000 and s['total_lines'] == 1, {k: v for k, v in s.items() if k != 'text'})
+    expect(len(s['text']) <= 65536 and s['text'].startswith('x' * 1000) and s['text'].endswith('x' * 1000) and s['text'].strip('x'), len(s['text']))
+    run('bash', '-c', 'head -c 5000000 /dev/zero | tr "\\0" x', out=b'x' * 5000000)
+
+
+def t_streaming():
+    p = subprocess.Popen([CLI, 'run', 'python', '-c', 'import sys,time\nfor i,f in enumerate("oeoeo"):\n  s={"o":sys.stdout,"e":sys.stderr}[f]; print(i,file=s,flush=True); time.sleep(.3)'],
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    times, data = [], b''
+    while True:
+        piece = os.read(p.stdout.fileno(), 65536)
+        if not piece:
+            break
+        data += piece
+        times.append(time.monotonic())
+    expect(p.wait() == 0 and data == b'0\n1\n2\n3\n4\n', data)
+    expect(len(times) >= 4 and times[-1] - times[0] > 0.8, 'the output came in one piece', len(times))
+    p.stdout.close()
+
+
+def t_reader_goes():
+    p = subprocess.Popen([CLI, 'run', 'bash', '-c', 'yes'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    p.stdout.read(10)
+    p.stdout.close()
+    expect(p.wait(timeout=10 * runner.SLOW) >= 0, 'died of SIGPIPE', p.returncode)
+
+
+def t_env():
+    os.environ['INTERP_TEST_HOST_SECRET'] = 'of the host'
+    _, out, _, _ = run('bash', '-c', 'echo "$GREETING"; env', '--env', 'GREETING=hi there', '--env=B=2')
+    expect(out.startswith(b'hi there\n') and b'\nB=2\n' in out and b'HOST_SECRET' not in out, out)
+
+
+def t_nul_in_code():
+    code, out, err, _ = interp('run', 'python', stdin=b'print(1)\0print(2)')
+    expect(code == 2 and not out, code, out, err)
+
+
+def one_session():
+    with Stdio() as io:
+        return io.ask(op='open', session='s', event='opened')
+
+
+# ---- doctor
+
+def t_doctor():
+    code, out, err, _ = interp('doctor')
+    expect(code == 0 and out, code, out, err)
+    code, out, err, _ = interp('doctor', '--json')
+    facts = json.loads(out)
+    expect(code == 0 and isinstance(facts.get('backends'), list) and facts['backends'], code, facts)
+    expect('local' in json.dumps(facts) and 'reached' in json.dumps(facts), facts)
+
+
+# ---- exec --stdio
+
+class Stdio:
+    def __init__(self):
+        self.p = subprocess.Popen([CLI, 'exec', '--stdio'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.lines, self.seen, self.count = queue.Queue(), [], 0
+        self.stderr = b''
+        self.threads = [threading.Thread(target=self._read, daemon=True), threading.Thread(target=self._drain, daemon=True)]
+        for t in self.threads:
+            t.start()
+
+    def _read(self):
+        for line in self.p.stdout:
+            self.lines.put((time.monotonic(), line))
+        self.lines.put(None)
+
+    def _drain(self):
+        self.stderr = self.p.stderr.read()
+
+    def send(self, *objects, raw=b''):
+        data = raw
+        for o in objects:
+            data += json.dumps(o).encode() + b'\n'
+        self.p.stdin.write(data)
+        self.p.stdin.flush()
+
+    def next(self, seconds=30):
+        try:
+            item = self.lines.get(timeout=seconds * runner.SLOW)
+        except queue.Empty:
+            raise AssertionError('no answer within %d s; the last were %r' % (seconds, self.seen[-3:])) from None
+        expect(item is not None, 'the program ended; stderr', self.stderr)
+        message = json.loads(item[1])
+        message['_at'] = item[0]
+        self.seen.append(message)
+        return message
+
+    def until(self, identifier, *events, seconds=30):
+        """All answers to one request up to the first with one of these events; what belongs to others stays in seen."""
+        events = events or ('result', 'done', 'opened', 'failed')
+        found = []
+        for m in list(self.seen):
+            if m.get('id') == identifier and not m.get('_used'):
+                m['_used'] = True
+                found.append(m)
+                if m['event'] in events:
+                    return found
+        while True:
+            m = self.next(seconds)
+            if m.get('id') == identifier:
+                m['_used'] = True
+                found.append(m)
+                if m['event'] in events:
+                    return found
+
+    def ask(self, event=None, **members):
+        """Sends one request and returns its last answer."""
+        self.count += 1
+        members.setdefault('id', 'q%d' % self.count)
+        self.send(members)
+        answer = self.until(members['id'])[-1]
+        if event:
+            expect(answer['event'] == event, 'wanted', event, 'got', answer)
+        return answer
+
+    def failed(self, codes, **members):
+        answer = self.ask(**members)
+        expect(answer['event'] == 'failed' and set(answer['error']) >= ERROR_MEMBERS, members, answer)
+        expect(answer['error']['code'] in codes, 'wanted', codes, 'got', answer['error'])
+        return answer['error']
+
+    def open(self, name='s', **config):
+        return self.ask(op='open', session=name, config=config, event='opened')
+
+    def run(self, code, session='s', language='python', **members):
+        return self.ask(op='exec', session=session, language=language, code=code, event='result', **members)['result']
+
+    def end(self):
+        """End of input: exit code."""
+        self.p.stdin.close()
+        return self.p.wait(timeout=15 * runner.SLOW)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if not self.p.stdin.closed:
+            try:
+                self.p.stdin.close()
+            except OSError:
+                pass
+        try:
+            self.p.wait(timeout=15)
+        except subprocess.TimeoutExpired:
+            self.p.kill()
+            self.p.wait()
+        for t in self.threads:
+            t.join(5)
+        self.p.stdout.close()
+        self.p.stderr.close()
+
+
+def s_open_exec_close():
+    with Stdio() as io:
+        opened = io.open('s', timeout_ms=20000)
+        expect(opened['session'] == 's' and opened['backend'] == 'local' and opened['isolation'] in ('full', 'namespaces', 'landlock', 'process'), opened)
+        expect(set(opened['reached']) >= REACHED_MEMBERS and isinstance(opened['reached']['unenforced'], list) and opened.get('sandbox'), opened)
+        r = io.run('x=6\nx*7')
+        expect(r['value']['text'] == '42' and r['exec'] == 1 and set(r) >= RESULT_MEMBERS, r)
+        expect(io.run('x+1')['value']['text'] == '7', 'state')
+        expect(io.run('echo hi', language='bash')['stdout']['text'] == 'hi\n', 'bash')
+        io.ask(op='close', session='s', event='done')
+        expect(io.end() == 0, io.p.returncode, io.stderr)
+
+
+def s_ids():
+    with Stdio() as io:
+        io.open()
+        for identifier in (7, 'seven', '', 0, -3, 9007199254740991, 'é "quoted" \n line', 'x' * 1000):
+            r = io.ask(id=identifier, op='exec', session='s', language='python', code='1', event='result')
+            expect(r['id'] == identifier and type(r['id']) is type(identifier), r)
+        for bad in ({}, [], True, None, 1.5):
+            io.send({'id': bad, 'op': 'doctor'})
+            m = io.next()
+            if bad != 1.5:
+                expect(m['event'] == 'failed', 'an id that is neither string nor number', bad, m)
+        io.send({'op': 'close', 'session': 's'})
+        expect(io.next()['event'] == 'failed', 'a request without an id')
+        expect(io.run('2')['value']['text'] == '2', 'goes on')
+
+
+def s_output():
+    with Stdio() as io:
+        io.open()
+        io.send({'id': 1, 'op': 'exec', 'session': 's', 'language': 'python', 'stream': True,
+                 'code': 'import sys,time\nfor i in range(5):\n  print(i,flush=True); time.sleep(.05); print("e%d"%i,file=sys.stderr,flush=True); time.sleep(.05)'})
+        got = io.until(1)
+        expect([m['event'] for m in got] == ['output'] * (len(got) - 1) + ['result'] and len(got) > 5, got)
+        at = {'stdout': 0, 'stderr': 0}
+        whole = {'stdout': '', 'stderr': ''}
+        for m in got[:-1]:
+            expect(m['offset'] == at[m['stream']], m)
+            at[m['stream']] += len(m['text'].encode())
+            whole[m['stream']] += m['text']
+        expect(''.join(m['text'] for m in got[:-1]) == ''.join('%d\ne%d\n' % (i, i) for i in range(5)), 'order', got)
+        for name in whole:
+            expect(got[-1]['result'][name]['text'] == whole[name], got[-1])
+        expect(got[-1]['_at'] - got[0]['_at'] > 0.3, 'the output came late')
+        io.send({'id': 2, 'op': 'exec', 'session': 's', 'language': 'python', 'code': 'print(5)'})
+        expect([m['event'] for m in io.until(2)] == ['result'], 'output without stream')
+
+
+def s_bytes():
+    with Stdio() as io:
+        io.open()
+        io.send({'id': 1, 'op': 'exec', 'session': 's', 'language': 'bash', 'stream': True, 'code': "printf 'a\\377b\\000c'"})
+        got = io.until(1)
+        data = b''.join(base64.b64decode(m['base64']) if m.get('base64') is not None else m['text'].encode() for m in got[:-1])
+        expect(data == b'a\xffb\0c', got)
+        s = got[-1]['result']['stdout']
+        expect(s['text'] == 'a\ufffdb\0c' and base64.b64decode(s['base64']) == b'a\xffb\0c', s)
+        r = io.run('printf "é🎉"', language='bash')
+        expect(r['stdout']['text'] == 'é🎉' and r['stdout'].get('base64') is None, r['stdout'])
+
+
+def s_stdin():
+    with Stdio() as io:
+        io.open()
+        expect(io.run('input()', stdin='line\nmore')['value']['text'] == "'line'", 'stdin')
+        expect(io.run('import sys; sys.stdin.buffer.read()', stdin_base64=base64.b64encode(b'\0\xff').decode())['value']['text'] == "b'\\x00\\xff'", 'stdin_base64')
+        expect(io.run('import os; os.environ["A"]', env={'A': 'b'})['value']['text'] == "'b'", 'env')
+        expect(io.run('import os; os.environ.get("A")')['value'] is None, 'env lasts')
+
+
+def s_concurrent():
+    with Stdio() as io:
+        for name in 'ab':
+            io.open(name)
+            io.run('import time', session=name)
+        start = time.monotonic()
+        io.send(*[{'id': n, 'op': 'exec', 'session': n, 'language': 'python', 'code': 'time.sleep(1); "%s"' % n} for n in 'ab'])
+        expect([io.until(n)[-1]['result']['value']['text'] for n in 'ab'] == ["'a'", "'b'"], 'values')
+        expect(time.monotonic() - start < 1.8, 'one after the other')
+        io.run('import time', session='a', kernel='k2')
+        start = time.monotonic()
+        io.send(*[{'id': n, 'op': 'exec', 'session': 'a', 'kernel': n, 'language': 'python', 'code': 'time.sleep(1); 1'} for n in ('default', 'k2')])
+        for n in ('default', 'k2'):
+            expect(io.until(n)[-1]['result']['kernel'] == n, n)
+        expect(time.monotonic() - start < 1.8, 'kernels one after the other')
+        io.send({'id': 'long', 'op': 'exec', 'session': 'a', 'language': 'python', 'code': 'time.sleep(1)'})
+        io.failed(['INTERP_E_BUSY'], op='exec', session='a', language='python', code='1')
+        expect(io.until('long')[-1]['result']['ok'], 'the first one')
+
+
+def s_never_busy_after_result():
+    with Stdio() as io:
+        io.open()
+        for i in range(50):
+            expect(io.run('%d' % i)['value']['text'] == str(i), i)
+
+
+def s_cancel():
+    with Stdio() as io:
+        io.open()
+        io.run('import time')
+        io.send({'id': 'x', 'op': 'exec', 'session': 's', 'language': 'python', 'code': 'time.sleep(60)'})
+        time.sleep(0.3)
+        start = time.monotonic()
+        io.ask(op='cancel', session='s', target='x', event='done')
+        expect(time.monotonic() - start < 0.5 * runner.SLOW, 'done comes at once')
+        r = io.until('x')[-1]['result']
+        expect((r['outcome'], r['interrupted'], r['state']) == ('cancelled', 'cancel', 'preserved'), r)
+        expect(io.run('1')['ok'], 'goes on')
+        io.ask(op='cancel', session='s', target='x', event='done')
+        io.ask(op='cancel', session='s', target='never was', event='done')
+        io.send({'id': 'y', 'op': 'exec', 'session': 's', 'language': 'python', 'code': 'open("/tmp/ran","w")'}, {'id': 'c', 'op': 'cancel', 'session': 's', 'target': 'y'})
+        r = io.until('y')[-1]['result']
+        io.until('c', 'done')
+        if r['outcome'] != 'ok':
+            expect(r['outcome'] == 'cancelled', r)
+            ran = io.run('import os; os.path.exists("/tmp/ran")')['value']['text']
+            expect(r['ran'] is not False or ran == 'False', 'ran false but it ran')
+
+
+def s_restart():
+    with Stdio() as io:
+        io.open()
+        io.run('x=1; open("kept","w").close()')
+        io.ask(op='restart', session='s', language='python', event='done')
+        r = io.run('x')
+        expect(r['error']['type'] == 'NameError' and r['exec'] == 2, r)
+        expect(io.run('import os; os.path.exists("kept")')['value']['text'] == 'True', 'files')
+        io.failed(['INTERP_E_NOT_FOUND'], op='restart', session='s', language='bash')
+        io.failed(['INTERP_E_NOT_FOUND'], op='restart', session='s', language='python', kernel='never')
+        io.send({'id': 'x', 'op': 'exec', 'session': 's', 'language': 'python', 'code': 'while 1: pass'})
+        time.sleep(0.5)
+        io.send({'id': 'r', 'op': 'restart', 'session': 's', 'language': 'python'})
+        r = io.until('x')[-1]['result']
+        expect((r['outcome'], r['state']) == ('cancelled', 'reset'), r)
+        expect(io.until('r')[-1]['event'] == 'done', io.seen[-1])
+        expect(io.run('1')['ok'], 'goes on')
+
+
+def s_names():
+    with Stdio() as io:
+        io.failed(['INTERP_E_NOT_FOUND'], op='exec', session='s', language='python', code='1')
+        io.failed(['INTERP_E_NOT_FOUND'], op='close', session='s')
+        io.open()
+        io.failed(['INTERP_E_EXISTS'], op='open', session='s')
+        io.ask(op='close', session='s', event='done')
+        io.ask(op='close', session='s', event='done')
+        io.failed(['INTERP_E_CLOSED'], op='exec', session='s', language='python', code='1')
+        io.open()
+        expect(io.run('1')['exec'] == 1, 'a new session')
+
+
+def s_close_running():
+    with Stdio() as io:
+        io.open()
+        io.send({'id': 'x', 'op': 'exec', 'session': 's', 'language': 'python', 'code': 'while 1: pass'})
+        time.sleep(0.5)
+        io.send({'id': 'c', 'op': 'close', 'session': 's'})
+        io.until('c')
+        order = [(m['id'], m['event']) for m in io.seen if m['id'] in ('x', 'c')]
+        expect(order == [('x', 'result'), ('c', 'done')], order)
+        r = next(m for m in io.seen if m['id'] == 'x')['result']
+        expect((r['outcome'], r['state']) == ('cancelled', 'gone'), r)
+
+
+def s_late():
+    with Stdio() as io:
+        io.open()
+        first = io.run('(sleep .2; echo late) & echo now', language='bash')
+        time.sleep(0.5)
+        io.send({'id': 2, 'op': 'exec', 'session': 's', 'language': 'bash', 'stream': True, 'code': 'echo next'})
+        got = io.until(2)
+        late = [m for m in got if m['event'] == 'late']
+        expect([(m['text'], m['stream'], m['exec']) for m in late] == [('late\n', 'stdout', first['exec'])], got)
+        expect(got[-1]['result']['stdout']['text'] == 'next\n' and got[-1]['result']['late'] == [], got[-1])
+        io.run('(sleep .2; echo late2) &', language='bash')
+        time.sleep(0.5)
+        r = io.run('echo next', language='bash')
+        expect([m['text'] for m in r['late']] == ['late2\n'] and r['stdout']['text'] == 'next\n', r)
+
+
+def s_malformed():
+    lines = [b'{', b'}', b'[]', b'42', b'"text"', b'null', b'nonsense', b'{"id":1', b'{"id":1}}', b'{"id":1} {"id":2}', b'\xff\xfe', b'{"id":"\xff","op":"doctor"}', b'{"id":1,"op":\0}',
+             b'{"id":1,"op":"doctor",}', b"{'id':1}", b'{"id":1e999,"op":"doctor"}', b'{"id":1,"id":2,"op":"close","session":"s"}', b'[' * 100000, b'{"a":' * 100000,
+             b'{"id":1,"op":"exec","session":"s","language":"python","code":' + b'[' * 100000 + b']' * 100000 + b'}']
+    with Stdio() as io:
+        io.open()
+        for line in lines:
+            io.send(raw=line + b'\n')
+            m = io.next()
+            expect(m['event'] == 'failed' and m['error']['code'] in ('INTERP_E_INVAL', 'INTERP_E_LIMIT'), line[:60], m)
+        expect(io.run('"still"')['ok'], 'goes on')
+
+
+def s_long_line():
+    with Stdio() as io:
+        io.open()
+        io.send(raw=b'{"id":"long","op":"exec","session":"s","language":"python","code":"' + b'#' * (65 << 20) + b'"}\n')
+        m = io.next(60)
+        expect(m['event'] == 'failed', {k: v for k, v in m.items() if k != 'result'})
+        expect(io.run('"still"')['ok'], 'goes on')
+
+
+def s_bad_requests():
+    with Stdio() as io:
+        io.failed(['INTERP_E_INVAL', 'INTERP_E_UNSUPPORTED'], op='nonsense')
+        io.failed(['INTERP_E_INVAL'], session='s')
+        for config in ({'nonsense': 1}, {'timeout_ms': 0}, {'timeout_ms': -1}, {'timeout_ms': '5'}, {'timeout_ms': 1.5}, {'memory_bytes': 1}, {'env': {'A=B': 'x'}}, {'env': 5}, {'isolation': 'x'},
+                       {'local.nonsense': 1}):
+            io.failed(['INTERP_E_INVAL'], op='open', session='s', config=config)
+        io.failed(['INTERP_E_NOT_FOUND', 'INTERP_E_INVAL'], op='open', session='s', config={'backend': 'nosuch'})
+        io.failed(['INTERP_E_INVAL'], op='open', session='s', nonsense=1)
+        io.open()
+        good = {'op': 'exec', 'session': 's', 'language': 'python', 'code': '1'}
+        for bad in ({'nonsense': 1}, {'timeout_ms': 0}, {'timeout_ms': -5}, {'language': 'cobol'}, {'language': 5}, {'code': 5}, {'stream': 'yes'}, {'code': 'a\0b'}, {'env': {'': 'x'}},
+                    {'stdin': 'a', 'stdin_base64': 'YQ=='}, {'stdin_base64': '***'}, {'options': []}, {'kernel': ''}):
+            e = io.failed(['INTERP_E_INVAL'], **dict(good, **bad))
+            name = next(iter(bad))
+            expect(name == 'env' or name == 'stdin' or name in e['message'] or 'language' in e['message'], bad, 'is not named in', e)
+        for missing in ('language', 'code', 'session'):
+            io.failed(['INTERP_E_INVAL', 'INTERP_E_NOT_FOUND'], **{k: v for k, v in good.items() if k != missing})
+        for op in ('cancel', 'restart', 'close'):
+            io.failed(['INTERP_E_INVAL'], op=op, session='s', target='x', language='python', nonsense=1)
+        r = io.run('1')
+        expect(r['ok'] and r['exec'] == 1, 'a bad request ran', r)
+
+
+def s_end_of_input():
+    with Stdio() as io:
+        io.open()
+        io.send({'id': 'x', 'op': 'exec', 'session': 's', 'language': 'python', 'code': 'print("up",flush=True)\nwhile 1: pass', 'stream': True})
+        io.until('x', 'output')
+        below = runner.descendants(io.p.pid)
+        start = time.monotonic()
+        expect(io.end() == 0, io.p.returncode)
+        expect(time.monotonic() - start < 6 * runner.SLOW, 'took', time.monotonic() - start)
+        r = io.until('x', 'result')[-1]['result']
+        expect(r['outcome'] == 'cancelled', r)
+        rest = [pid for pid in below if (runner.stat_fields(pid) or (0, 'X'))[1] not in 'XZ']
+        expect(below and not rest, 'processes left', rest)
+    with Stdio() as io:
+        expect(io.end() == 0, 'at once')
+    with Stdio() as io:
+        io.send(raw=b'{"id":1,"op":"doctor"}')
+        expect(io.end() == 0, 'without a newline at the end', io.stderr)
+        expect(io.next()['event'] in ('done', 'failed'), io.seen)
+
+
+def s_flood():
+    with Stdio() as io:
+        io.open()
+        io.send({'id': 1, 'op': 'exec', 'session': 's', 'language': 'bash', 'stream': True, 'code': 'head -c 20000000 /dev/zero | tr "\\0" x'})
+        time.sleep(1)
+        got = io.until(1, 'result', seconds=60)
+        expect(sum(len(m['text']) for m in got[:-1]) == 20000000, 'bytes')
+        expect(got[-1]['result']['stdout']['total_bytes'] == 20000000 and got[-1]['result']['stdout']['truncated'], 'total')
+
+
+def s_reader_goes():
+    p = subprocess.Popen([CLI, 'exec', '--stdio'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    p.stdin.write(b'{"id":1,"op":"open","session":"s"}\n{"id":2,"op":"exec","session":"s","language":"bash","code":"yes","stream":true}\n')
+    p.stdin.flush()
+    p.stdout.readline()
+    p.stdout.readline()
+    p.stdout.close()
+    try:
+        expect(p.wait(timeout=15 * runner.SLOW) >= 0, 'died of SIGPIPE')
+    finally:
+        p.kill()
+        p.wait()
+        p.stdin.close()
+
+
+def s_doctor():
+    with Stdio() as io:
+        answer = io.ask(op='doctor', event='done')
+        expect(isinstance(answer.get('backends'), list) and answer['backends'], answer)
+
+
+def main():
+    global CLI
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument('--only', action='append')
+    p.add_argument('--verbose', action='store_true')
+    options = p.parse_args()
+    CLI = CLI or shutil.which('interp') or ''
+    if not os.path.isabs(CLI):
+        raise SystemExit('INTERP_CLI must be the absolute path of the program')
+    tally = runner.Tally()
+    for name, test in list(globals().items()):
+        if name[:2] not in ('t_', 's_') or not callable(test) or not runner.chosen(name, options.only):
+            continue
+        start = time.monotonic()
+        try:
+            test()
+        except Skip as e:
+            tally.skip(name, e)
+            continue
+        except Exception as e:
+            tally.fail(name, '%s: %s' % (type(e).__name__, e) if not isinstance(e, AssertionError) else e)
+            continue
+        tally.ok(name)
+        if options.verbose:
+            print('ok   %s (%.0f ms)' % (name, (time.monotonic() - start) * 1e3), flush=True)
+    sys.exit(tally.end())
+
+
+if __name__ == '__main__':
+    main()

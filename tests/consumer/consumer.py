@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Installs a build into a temporary place and uses it as other projects do: consumer.py BUILD SOURCE [--cc CC]
+
+SPDX-License-Identifier: MIT"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+COUNTS = {'passed': 0, 'failed': 0, 'skipped': 0}
+HEADERS = {'interp.h', 'base.h', 'config.h', 'session.h', 'result.h', 'backend.h', 'options.h'}
+
+
+def run(argv, **kw):
+    return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, errors='replace', **kw)
+
+
+def report(name, result, text=''):
+    """result: True, False, or a text that says why it was skipped"""
+    if result is True:
+        COUNTS['passed'] += 1
+        print('ok %s' % name)
+    elif result is False:
+        COUNTS['failed'] += 1
+        print('FAIL %s%s' % (name, ': ' + text.strip()[-1500:] if text else ''))
+    else:
+        COUNTS['skipped'] += 1
+        print('SKIP %s: %s' % (name, result))
+    sys.stdout.flush()
+
+
+def outcome(name, r):
+    report(name, True if r.returncode == 0 else 'no sandbox here: ' + r.stdout.strip()[:200] if r.returncode == 77 else False, r.stdout)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument('build')
+    p.add_argument('source')
+    p.add_argument('--cc', default=os.environ.get('CC', 'cc'))
+    p.add_argument('--sanitized', action='store_true')
+    o = p.parse_args()
+    build, source = os.path.abspath(o.build), os.path.abspath(o.source)
+    with tempfile.TemporaryDirectory() as tmp:
+        r = run(['meson', 'install', '-C', build, '--no-rebuild', '--destdir', tmp])
+        report('install', r.returncode == 0, r.stdout)
+        if r.returncode:
+            return
+        pcs = [os.path.join(d, 'libinterp.pc') for d, _, files in os.walk(tmp) if 'libinterp.pc' in files]
+        report('one pkg-config file', len(pcs) == 1, repr(pcs))
+        if len(pcs) != 1:
+            return
+        options = {x['name']: x['value'] for x in json.loads(run(['meson', 'introspect', '--buildoptions', build]).stdout)}
+        prefix = tmp + options['prefix']
+        env = dict(os.environ, PKG_CONFIG_PATH=os.path.dirname(pcs[0]))
+
+        def config(*args):
+            r = run(['pkg-config', '--define-variable=prefix=' + prefix] + list(args) + ['libinterp'], env=env)
+            if r.returncode:
+                report('pkg-config ' + ' '.join(args), False, r.stdout)
+            return r.stdout.split()
+        cflags, libs, libdir = config('--cflags'), config('--libs'), config('--variable=libdir')[0]
+        run_env = dict(os.environ, LD_LIBRARY_PATH=libdir)
+        installed = set(os.listdir(os.path.join(config('--variable=includedir')[0], 'interp')))
+        report('installed headers', installed == HEADERS, ' '.join(sorted(installed ^ HEADERS)))
+        with open(os.path.join(source, 'meson.build'), encoding='utf-8') as f:
+            report('version', "version: '%s'" % config('--modversion')[0] in f.read())
+        report('shared libraries need no extra flags of the host', libs == ['-L' + libdir, '-linterp'], ' '.join(libs))
+        stray = [os.path.relpath(os.path.join(d, f), tmp) for d, _, files in os.walk(tmp) for f in files if 'testing' in f]
+        report('nothing of the tests is installed', not stray, ' '.join(stray))
+
+        exe = os.path.join(tmp, 'consumer')
+        strict = ['-Wall', '-Wextra', '-Werror']
+        sanitize = ['-fsanitize=address,undefined'] if o.sanitized else []
+        for name, argv in [
+                ('shared, C', [o.cc, '-std=c99', '-pedantic'] + strict + cflags + [os.path.join(HERE, 'consumer.c')] + libs),
+                ('shared, C++', ['g++' if shutil.which('g++') else 'c++', '-x', 'c++', '-std=c++17'] + strict + cflags + [os.path.join(HERE, 'consumer.c'), '-x', 'none'] + libs),
+                ('static archive', [o.cc] + cflags + [os.path.join(HERE, 'consumer.c')] + [x if x != '-linterp' else os.path.join(libdir, 'libinterp.a') for x in config('--libs', '--static')])]:
+            r = run(argv + sanitize + ['-o', exe])
+            if r.returncode:
+                report(name, False, r.stdout)
+            else:
+                outcome(name, run([exe], env=run_env))
+        # two copies in one process
+        plugin, host = os.path.join(tmp, 'plugin.so'), os.path.join(tmp, 'host')
+        static = [x if x != '-linterp' else os.path.join(libdir, 'libinterp.a') for x in config('--libs', '--static')]
+        r = run([o.cc, '-shared', '-fPIC', '-fvisibility=hidden'] + sanitize + cflags + [os.path.join(HERE, 'plugin.c'), '-o', plugin, '-Wl,-Bsymbolic', '-Wl,--exclude-libs,ALL'] + static)
+        if r.returncode == 0:
+            r = run([o.cc] + sanitize + cflags + [os.path.join(HERE, 'host.c'), '-o', host] + libs + ['-ldl'])
+        if r.returncode:
+            report('two copies in one process', False, r.stdout)
+        else:
+            outcome('two copies in one process', run([host, plugin, os.path.join(libdir, 'libinterp.so.0')], env=run_env))
+        # a meson subproject
+        project = os.path.join(tmp, 'project')
+        os.makedirs(os.path.join(project, 'subprojects'))
+        os.symlink(source, os.path.join(project, 'subprojects', 'libinterp'))
+        shutil.copy(os.path.join(HERE, 'consumer.c'), project)
+        with open(os.path.join(project, 'meson.build'), 'w', encoding='utf-8') as f:
+            f.write("project('consumer', 'c')\nsubproject('libinterp')\nexecutable('consumer', 'consumer.c', dependencies: dependency('libinterp'))\n")
+        r = run(['meson', 'setup', os.path.join(project, 'b'), project])
+        if r.returncode == 0:
+            r = run(['ninja', '-C', os.path.join(project, 'b')])
+        if r.returncode:
+            report('meson subproject', False, r.stdout)
+        else:
+            outcome('meson subproject', run([os.path.join(project, 'b', 'consumer')]))
+
+
+main()
+print('%(passed)d passed, %(failed)d failed, %(skipped)d skipped' % COUNTS)
+sys.exit(1 if COUNTS['failed'] else 0)

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Writes the seeds of the fuzz targets: make_seeds.py [DIRECTORY]. The results are kept in corpus/; run it again after a change of the wire format."""
+import os
+import struct
+import sys
+
+ROOT = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), 'corpus')
+
+
+def write(target, name, data):
+    d = os.path.join(ROOT, target)
+    os.makedirs(d, exist_ok=True)
+    with open(os.path.join(d, name), 'wb') as f:
+        f.write(data)
+
+
+def string(s):
+    return struct.pack('<H', len(s)) + s
+
+
+def frames(*items):
+    out = b''
+    for seq, (kind, flags, channel, payload) in enumerate(items, 1):
+        out += struct.pack('<IBBHII', len(payload), kind, flags, channel, seq, 0) + payload
+    return out
+
+
+IDENT = struct.pack('<QQQQ', 1, 2, 3, 4)
+EXEC_ID = bytes(range(16))
+HELLO = struct.pack('<HHI16s16sQQII', 1, 1, 0, b's' * 16, bytes(16), 10 ** 12, 0, 0o22, 128)
+WELCOME = struct.pack('<HHIBBBBI', 1, 1, 0, 2, 6, 1, 1, 1000)
+START = struct.pack('<HHBBHQ', 1, 16, 1, 2, 0, 10 ** 10) + IDENT + struct.pack('<H', 2) + string(b'python3') + string(b'python') + \
+    struct.pack('<H', 1) + string(b'-c') + struct.pack('<H', 1) + string(b'A=b') + string(b'')
+READY = struct.pack('<HBBii', 1, 1, 0, -1, 0) + IDENT + string(b'/usr/bin/python3') + string(b'{"language":"python"}') + string(b'')
+EXEC = EXEC_ID + struct.pack('<HHIIIQQI', 1, 17, 1, 1, 0xabcdef01, 3 * 10 ** 10, 3 * 10 ** 9, 4) + string(b"A='x' ")
+EXIT = EXEC_ID + struct.pack('<BBBBiiQQQIII', 1, 1, 0, 1, -1, 0, 1000, 1000, 2 ** 64 - 1, 0, 0, 2)
+
+write('wire_host', 'dialogue', b'\0\0' + frames((1, 0, 0, HELLO), (16, 0, 0, START), (4, 1, 16, b'driver'), (32, 0, 0, EXEC), (4, 1, 17, b'code'), (4, 1, 18, b'stdin'),
+                                                (34, 0, 0, EXEC_ID + b'\4\0'), (3, 0, 19, struct.pack('<I', 1000)), (49, 0, 0, struct.pack('<QB', 1, 1) + b'{}'), (5, 0, 0, b''), (18, 0, 0, b'\1\0'), (7, 0, 0, b'')))
+write('wire_host', 'wrap', b'\1\1' + frames((5, 0, 0, b'')))
+write('wire_agent', 'dialogue', b'\0\0' + frames((2, 0, 0, WELCOME), (17, 0, 0, READY), (4, 0, 18, b'output\n'), (4, 1, 17, b'frame'), (33, 0, 0, EXIT), (35, 0, 0, EXEC_ID + b'\1' + bytes(4) + b'late'),
+                                                 (48, 0, 0, struct.pack('<Q', 7) + string(b'method') + b'{}'), (19, 0, 0, b'\1\0\1'), (6, 0, 0, string(b'reason') + string(b'message'))))
+write('wire_agent', 'wrap', b'\1\1' + frames((3, 0, 16, struct.pack('<I', 1))))
+
+
+def kframe(kind, json=b'', body=b'', status=0, token=1):
+    return struct.pack('<IIBBHI', len(json), len(body), ord(kind), status, 0, token) + json + body
+
+
+ERROR = (b'{"exit_code":1,"error":{"type":"ValueError","message":"bad \\u00e4 \\ud83d\\ude00","line":3,"column":null,"frames":[{"file":"<exec 7>","line":3,"function":"f","source":"1/0"}],'
+         b'"traceback":"Traceback","hint":null}}')
+write('kframes', 'ok', b'\x7f' + kframe('r', b'{"language":"python","version":"3.11.2"}') + kframe('o') + kframe('d', b'{"kind":"result","mime":[["text/plain",2],["image/png",3]],"dropped":[["text/html",9000000]]}', b'42\x89PN') +
+      kframe('d', b'{"kind":"display","mime":[["text/html",4]]}', b'<b/>') + kframe('f', b'{"exit_code":0}', status=1))
+write('kframes', 'error', b'\x03' + kframe('f', ERROR, status=2))
+write('kframes', 'exit', b'\xff' + kframe('f', b'{"exit_code":  3}', status=3))
+write('kframes', 'cache', b'\xfe' + kframe('c', b'', b'cached code' * 10) + kframe('r', b'{}'))
+write('kframes', 'lies', b'\x0f' + kframe('d', b'{"kind":"result","mime":[["text/plain",99999]]}', b'x'))
+write('kframes', 'deep', b'\x3f' + kframe('f', b'{"error":' + b'[' * 500, status=2))
+write('kframes', 'twice', b'\x09' + kframe('f', b'{}', status=1) + kframe('f', b'{}', status=1))
+
+write('json', 'object', b'{"a":1,"b":[true,false,null,-1.5e3,"x\\u00e4\\ud83d\\ude00\\n"],"c":{"d":{}},"e":""}')
+write('json', 'deep', b'[' * 70 + b']' * 70)
+write('json', 'very_deep', b'{"a":' * 5000)
+write('json', 'twice', b'{"a":1,"a":2}')
+write('json', 'bound', b'[9007199254740992,9007199254740993,-9007199254740992,18446744073709551616]')
+write('json', 'utf8', b'["\xc3\xa4\xf0\x9f\x98\x80","\xed\xa0\x80","\xc0\x80","\xf4\x90\x80\x80"]')
+write('json', 'surrogates', b'["\\ud800","\\udc00\\ud800","\\ud83d\\ude00","\\u0000"]')
+write('json', 'trailing', b'{} x')
+write('json', 'base64', b'aGVsbG8gd29ybGQ=')
+
+
+def record(what, kind, flags, channel, payload):
+    return bytes([what, kind, flags, channel, len(payload)]) + payload
+
+
+OK_EXIT = record(4, 33, 0, 0, EXIT)
+FINAL = kframe('f', b'{"exit_code":0}', status=1)
+write('session', 'bash_ok', b'\0' + record(16, 4, 0, 1, b'output\n') + record(16, 4, 0, 2, b'errors\n') + record(16, 4, 0, 0, FINAL) + OK_EXIT)
+write('session', 'python_stream', b'\3' + record(16, 4, 0, 0, kframe('d', b'{"kind":"result","mime":[["text/plain",2]]}', b'42')) + record(18, 4, 0, 1, b'x' * 16) + record(16, 4, 0, 0, FINAL) + OK_EXIT)
+write('session', 'abandoned', b'\5' + record(16, 4, 0, 1, b'output\n') + record(16, 4, 0, 0, FINAL) + OK_EXIT + OK_EXIT)
+write('session', 'crash', b'\1' + record(4, 33, 0, 0, EXEC_ID + struct.pack('<BBBBiiQQQIII', 2, 0, 0, 2, -1, 11, 1, 1, 1, 0, 0, 2)))
+write('session', 'late', b'\0' + record(16, 4, 0, 0, FINAL) + OK_EXIT + record(4, 35, 0, 0, EXEC_ID + b'\1' + bytes(4) + b'late\n') + record(16, 4, 0, 0, FINAL) + OK_EXIT)
+write('session', 'request', b'\1' + record(0, 48, 0, 0, struct.pack('<Q', 7) + string(b'call') + b'{}') + record(0, 3, 0, 20, struct.pack('<I', 5)))
+write('session', 'fatal', b'\1' + record(0, 6, 0, 0, string(b'reason') + string(b'message')))
+write('session', 'bad_seq', b'\0' + record(8, 4, 0, 17, b'x'))
+write('session', 'raw', b'\0' + record(1, 0, 0, 0, b'\xff' * 64))

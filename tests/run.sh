@@ -1,0 +1,97 @@
+#!/bin/sh
+# The tests: sh tests/run.sh [--all] [--only STAGE]... [--no-install]
+# Builds with gcc and clang under build/, runs every stage in order, prints each skip with its reason, and ends with the line
+# `N passed, N failed, N skipped`. Exit status 1 when anything failed or nothing ran. As root it also runs what needs root, and the
+# ordinary user's part under another account; without root what needs root is skipped.
+#   --all         all Python and Node.js versions, long fuzzing, soak
+#   --only STAGE  only this stage (and the gcc build); may be given several times
+#   --list        names of the stages
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+build=${INTERP_BUILD:-$root/build}
+logs=$build/logs
+all= only= install=1 list=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --all) all=1 ;;
+    --only) only="$only ${2:?a stage}"; shift ;;
+    --no-install) install= ;;
+    --list) list=1 ;;
+    *) echo "usage: sh tests/run.sh [--all] [--only STAGE]... [--list] [--no-install]" >&2; exit 2 ;;
+    esac
+    shift
+done
+passed=0 failed=0 skipped=0
+began=$(date +%s)
+
+# stage NAME LIMIT-SECONDS SCRIPT [ARGUMENT]...
+stage() {
+    name=$1 limit=$2 script=$3; shift 3
+    if [ -n "$list" ]; then echo "$name"; return; fi
+    case "$only " in ' ') ;; *" $name "*) ;; *) [ "$name" = build-gcc ] || return ;; esac
+    echo "== $name"
+    start=$(date +%s) log=$logs/$name.log
+    { timeout -k 30 "$limit" sh "$root/tests/stages/$script" "$@"; echo $? >"$log.status"; } </dev/null 2>&1 | tee "$log"
+    status=$(cat "$log.status")
+    rm -f "$log.status"
+    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
+    if [ -n "$line" ] && [ "$status" != 124 ] && [ "$status" != 137 ]; then
+        # shellcheck disable=SC2086
+        set -- $(echo "$line" | sed 's/[^0-9 ]//g')
+        passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+        if [ "$status" != 0 ] && [ "$2" = 0 ]; then
+            failed=$((failed + 1))
+            echo "FAIL $name: ended with status $status"
+        fi
+    else
+        failed=$((failed + 1))
+        echo "FAIL $name: ended with status $status$([ "$status" = 124 ] && echo " after the limit of $limit s") and no counts"
+    fi
+    echo "   ($name: $(($(date +%s) - start)) s)"
+}
+
+if [ -z "$list" ]; then
+    mkdir -p "$logs" || exit 1
+    if [ -n "$install" ]; then
+        sh "$root/tests/install.sh" >"$logs/install.log" 2>&1 </dev/null
+        cat "$logs/install.log"
+        skipped=$((skipped + $(grep -c '^SKIP ' "$logs/install.log")))
+    fi
+    python=$(command -v python3) || { echo "FAIL there is no python3"; echo "0 passed, 1 failed, $skipped skipped"; exit 1; }
+    INTERP_LIBRARY=${INTERP_LIBRARY:-$build/gcc/lib/libinterp.so.0}
+    INTERP_TEST_LIBRARY=${INTERP_TEST_LIBRARY:-$build/gcc/lib/libinterp_testing.so}
+    INTERP_CLI=${INTERP_CLI:-$build/gcc/examples/interp/interp}
+    PYTHONDONTWRITEBYTECODE=1 LC_ALL=C.UTF-8
+    export root build logs python INTERP_LIBRARY INTERP_TEST_LIBRARY INTERP_CLI PYTHONDONTWRITEBYTECODE LC_ALL
+fi
+
+stage build-gcc 600 build.sh gcc
+stage build-clang 600 build.sh clang
+stage unit 300 meson.sh unit "$build/gcc" 2
+stage agent 300 agent.sh
+stage kernels 400 kernels.sh
+stage backend 400 backend.sh
+stage api 400 meson.sh api
+stage cases-root 300 cases.sh behaviours root
+stage cases-user 300 cases.sh behaviours user
+stage reported-root 400 cases.sh reported root
+stage reported-user 400 cases.sh reported user
+stage attacks-root 400 cases.sh attacks root
+stage attacks-user 400 cases.sh attacks user
+stage readme 120 readme.sh
+stage quickstart 400 quickstart.sh
+stage fuzz 600 fuzz.sh 20
+stage sanitize-address 600 sanitize.sh address
+stage sanitize-thread 600 sanitize.sh thread
+stage cli 400 cli.sh
+stage rest 300 meson.sh rest
+if [ -n "$all" ] || [ -n "$list" ]; then
+    stage kernels-all 3600 kernels.sh all
+    stage fuzz-long 14400 fuzz.sh 900
+    stage soak 1200 soak.sh 600
+fi
+[ -z "$list" ] || exit 0
+
+echo "all stages: $(($(date +%s) - began)) s"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
