@@ -75,6 +75,7 @@ struct loop {
     struct session *buckets[SESSION_BUCKETS];
     size_t closed_names;
     struct op *ops, **ops_end; /* in the order they came */
+    struct op *turn;           /* whose turn it is to be answered, NULL: the first; a full queue must not always stop at the same ones */
     size_t op_count, op_bytes;
 };
 

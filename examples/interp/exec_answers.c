@@ -145,15 +145,18 @@ int ops_answer(struct loop *io)
 {
     int more;
     do {
+        int from_first = !io->turn;
         more = 0;
-        for (struct op *op = io->ops, *next; op; op = next) {
-            next = op->next;
-            if (!op->ready)
-                continue;
-            if (lines_waiting(io) >= QUEUE_HIGH)
+        for (struct op *op = io->turn ? io->turn : io->ops; op; op = io->turn) {
+            if (op->ready && lines_waiting(io) >= QUEUE_HIGH) {
+                io->turn = op;
                 return 1;
-            more |= step(op);
+            }
+            io->turn = op->next; /* step may free op */
+            if (op->ready)
+                more |= step(op);
         }
+        more |= !from_first;
     } while (more);
     settle_closes(io);
     return 0;

@@ -106,6 +106,8 @@ void op_free(struct op *op)
 {
     struct loop *io = op->io;
     struct session *s = op->session;
+    if (io->turn == op)
+        io->turn = op->next;
     *op->link = op->next;
     if (op->next)
         op->next->link = op->link;

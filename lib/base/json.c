@@ -12,6 +12,7 @@ struct reader {
     struct interp__json *j;
     uint32_t stack[INTERP__JSON_DEPTH];   /* open containers, node indices */
     uint32_t depth;
+    uint32_t looked;                      /* members looked at for a key given twice */
     size_t key, key_len;
     int has_key;
     const char *why;                      /* set when a callback stops the parse */
@@ -139,12 +140,14 @@ static int on_key(void *v, const unsigned char *p, size_t len)
     struct reader *r = v;
     struct interp__json *j = r->j;
     uint32_t o = r->stack[r->depth - 1];
-    if (interp__utf8_valid(p, len) != len)
-        return stop(r, "a key is not UTF-8");
+    if (interp__utf8_valid(p, len) != len || memchr(p, 0, len))
+        return stop(r, "a key is not UTF-8, or has a NUL");
     snprintf(r->last_key, sizeof r->last_key, "%.*s", len < 63 ? (int)len : 63, (const char *)p);
-    /* a linear look, so an object is bounded to what that can bear */
-    if (nodes(j)[o].count >= 4096)
-        return stop(r, "an object has more than 4096 members");
+    /* a linear look, so an object is bounded to what that can bear, and so are all of them together: 15 objects of 4,096 members took 0.6 s */
+    if (nodes(j)[o].count >= INTERP__JSON_MEMBERS)
+        return stop(r, "an object has more than 1024 members");
+    if ((r->looked += nodes(j)[o].count) > INTERP__JSON_LOOKS)
+        return stop(r, "its objects have too many members");
     uint32_t i = o + 1;
     for (uint32_t k = 0; k < nodes(j)[o].count; k++, i = nodes(j)[i].next)
         if (nodes(j)[i].key_len == len && !memcmp(j->text.p + nodes(j)[i].key, p, len))

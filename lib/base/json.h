@@ -6,6 +6,8 @@
 
 #define INTERP__JSON_DEPTH 64u
 #define INTERP__JSON_NODES 65536u
+#define INTERP__JSON_MEMBERS 1024u        /* of one object */
+#define INTERP__JSON_LOOKS (1u << 20)     /* for keys given twice, all objects together */
 
 enum interp__json_type { INTERP__JSON_NULL, INTERP__JSON_BOOL, INTERP__JSON_INT, INTERP__JSON_REAL, INTERP__JSON_STRING, INTERP__JSON_ARRAY, INTERP__JSON_OBJECT };
 struct interp__json_node {

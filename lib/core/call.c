@@ -27,7 +27,8 @@ static void mark_ready(struct interp_call *c)
     c->ready_next = NULL;
     *x->ready_end = c;
     x->ready_end = &c->ready_next;
-    interp__loop_poke(&x->loop);
+    if (!x->dispatching)
+        interp__loop_poke(&x->loop);
 }
 
 static void unmark_ready(struct interp_call *c)
@@ -116,7 +117,7 @@ void interp__call_unthrottle(struct interp_call *c)
             continue;
         interp__peer_credit(c->session, e->channel, (uint32_t)e->len);
         e->channel = 0;
-        c->exec->queued += e->len;
+        c->exec->queued += interp__event_cost(e->len);
     }
 }
 
@@ -141,28 +142,28 @@ void interp_call_set_userdata(interp_call *c, void *p)
 }
 
 /* Entering for a call: the session's guard while there is a session, else the call is only memory. */
-static interp_status enter(interp_call *c, struct interp__guard **g, interp_error **err)
+static interp_status enter(interp_call *c, struct interp_session **s, interp_error **err)
 {
     if (!c)
         return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the call is NULL");
     interp_status st = interp__ctx_check(c->ctx, err);
     if (st)
         return st;
-    *g = c->session ? interp__guard_of(c->session) : NULL;
-    if (*g && interp__enter(*g))
+    *s = c->session;
+    if (*s && interp__enter(interp__guard_of(*s)))
         return interp__fail(&c->ctx->mem, err, INTERP_E_BUSY, "thread", "another thread is using this session");
     return INTERP_OK;
 }
-static void leave(struct interp__guard *g)
+static void leave(struct interp_session *s)
 {
-    if (g)
-        interp__leave(g);
+    if (s)
+        interp__session_leave(s);
 }
 
 interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t flags, interp_error **err)
 {
-    struct interp__guard *g;
-    interp_status st = enter(c, &g, err);
+    struct interp_session *in;
+    interp_status st = enter(c, &in, err);
     if (st)
         return st;
     interp_ctx *x = c->ctx;
@@ -171,6 +172,9 @@ interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t fla
     else if (x->flags & INTERP_CTX_LOOP)
         st = interp__fail(&x->mem, err, INTERP_E_BUSY, "drive-mode", "this context is driven by interp_ctx_dispatch; waiting is for a context made without INTERP_CTX_LOOP");
     uint64_t end = interp__after(interp__now(), interp__ms(timeout_ms));
+    /* a wait that only looks comes to no sleep that would see what is there */
+    if (!st && !c->done && !c->events && c->session && c->session->link)
+        interp__loop_poll(c->session->link->loop, 0);
     while (!st && !c->done && !c->events) {
         struct interp_session *s = c->session;
         uint64_t now = interp__now();
@@ -193,29 +197,30 @@ interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t fla
         if (interp__loop_poll(s->link->loop, interp__min(due, end)) < 0 && flags & INTERP_WAIT_INTR)
             st = INTERP_E_INTR;
     }
-    leave(g);
+    leave(in);
     return st == INTERP_E_INTR ? interp__fail(&x->mem, err, st, "signal", "a signal came; call again to go on waiting") : st;
 }
 
 interp_status interp_call_next(interp_call *c, const interp_event **ev)
 {
-    struct interp__guard *g;
-    interp_status st = enter(c, &g, NULL);
+    struct interp_session *in;
+    interp_status st = enter(c, &in, NULL);
     if (st)
         return st;
     if (!ev) {
-        leave(g);
+        leave(in);
         return INTERP_E_INVAL;
     }
     if (c->current) {
         uint16_t channel = c->current->channel;
         uint32_t n = (uint32_t)c->current->len;
+        size_t cost = interp__event_cost(n);
         if (c->current->type == INTERP_EV_LATE_OUTPUT)
-            c->late_bytes -= n;
+            c->late_bytes -= cost;
+        else if (c->current->type == INTERP_EV_OUTPUT && c->exec && c->exec->ending && c->exec->queued >= cost)
+            c->exec->queued -= cost;
         interp__free(&c->ctx->mem, c->current);
         c->current = NULL;
-        if (c->exec && c->exec->ending && c->exec->queued >= n)
-            c->exec->queued -= n;
         if (channel && c->session && c->exec)
             interp__peer_credit(c->session, channel, n);
     }
@@ -233,16 +238,20 @@ interp_status interp_call_next(interp_call *c, const interp_event **ev)
         *ev = &c->done_event;
     } else
         st = c->done ? INTERP_DONE : INTERP_AGAIN;
-    if (c->session)
+    if (c->session) {
         interp__session_flush(c->session);
-    leave(g);
+        /* a write that failed, a backend that wants to be called again or at a time: the loop must hear of it */
+        if (interp__session_due(c->session) < c->ctx->loop.armed)
+            interp__loop_poke(&c->ctx->loop);
+    }
+    leave(in);
     return st;
 }
 
 interp_status interp_call_finish(interp_call *c, interp_result **out, interp_error **err)
 {
-    struct interp__guard *g;
-    interp_status st = enter(c, &g, err);
+    struct interp_session *in;
+    interp_status st = enter(c, &in, err);
     if (st)
         return st;
     if (!c->done)
@@ -259,7 +268,7 @@ interp_status interp_call_finish(interp_call *c, interp_result **out, interp_err
         }
         c->finished = 1;
     }
-    leave(g);
+    leave(in);
     return st;
 }
 
@@ -282,16 +291,16 @@ void interp_call_free(interp_call *c)
     }
     struct interp__guard *g = interp__guard_of(s);
     if (interp__enter(g)) {
-        interp_ctx *x = interp__ctx_ref(c->ctx);
+        atomic_fetch_add(&s->refs, 1);
         atomic_store(&c->freed, 1);   /* c may be gone from here on */
-        interp__ctx_wake(x);
-        interp__ctx_unref(x);
+        interp__session_mark(s);
+        interp__session_unref(s);
         return;
     }
     interp__call_drop(s, c);
     interp__session_flush(s);
     interp__loop_poke(&s->ctx->loop);
-    interp__leave(g);
+    interp__session_leave(s);
 }
 
 void interp__call_drop(struct interp_session *s, struct interp_call *c)

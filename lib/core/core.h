@@ -89,7 +89,7 @@ struct interp_link {
     struct interp__extra *extras;
     uint64_t timer, orphan_deadline;
     atomic_int woken;
-    uint8_t fired, again, opened, closing, closed, killing, killed, readable, eof, write_failed;
+    uint8_t fired, again, opened, closing, closed, readable, write_failed;
     interp_error *fault;
     char *reached;
     struct interp__buf progress;                   /* JSON texts, NUL between */
@@ -131,6 +131,7 @@ struct interp_ctx {
     struct interp__code *codes;
     struct interp__agent agents[2];
     struct interp_call *ready, **ready_end;        /* LOOP: calls with news, in order */
+    uint8_t dispatching;                           /* LOOP: what becomes ready needs no wake-up, interp_ctx_next comes after */
     interp_log_fn log;
     void *log_data;
     void (*log_destroy)(void *);
@@ -233,7 +234,6 @@ struct interp__kframes {
     uint8_t final, word;
     interp_result *result;                         /* gets value, displays, error, exit_code */
     struct interp__buf code;                       /* cached code (frame c) */
-    struct interp__buf info;                       /* json of frame r */
 };
 void interp__kframes_init(struct interp__kframes *k, const struct interp__mem *m, interp_result *r);
 int  interp__kframes_feed(struct interp__kframes *k, const void *p, size_t n);  /* 0, -1: broken */
@@ -262,7 +262,7 @@ struct interp_call {
     interp_result *result;
     interp_cancel *cancel;
     uint32_t cancel_seen;
-    size_t late_bytes;                             /* of late output in its events: no credit bounds it, so this does */
+    size_t late_bytes;                             /* what late output in its events costs: no credit bounds it, so this does */
     uint64_t deadline;                             /* of a restart */
     struct interp_event *events, **events_end, *current;
     uint64_t last_seq;
@@ -276,16 +276,21 @@ void interp__call_event(struct interp_call *c, struct interp_event *e);        /
 void interp__call_unref(struct interp_call *c);
 void interp__call_drop(struct interp_session *s, struct interp_call *c);       /* the handle is gone: abandons what is unfinished */
 void interp__call_unthrottle(struct interp_call *c);                            /* gives the credit of all unpulled events back */
+/* What an event costs: an agent may send output byte by byte. */
+static inline size_t interp__event_cost(size_t n)
+{
+    return n + sizeof(struct interp_event);
+}
 struct interp_event *interp__event_new(struct interp_session *s, int32_t type, const void *p, size_t n);
 
 /* ---------------------------------------------------------------- session */
 struct interp__kernel {
     struct interp__kernel *next;
     const struct interp__language *language;
-    char *name, *path, *version;
+    char *name;
     uint16_t id, channel;                          /* channel: KERNEL_START's */
     enum { INTERP__KERNEL_DEAD, INTERP__KERNEL_STARTING, INTERP__KERNEL_ALIVE } state;
-    uint8_t want_cache, sent_cached, ever, stopping, had_exec;
+    uint8_t want_cache, sent_cached, stopping, had_exec;
     struct wire_identity cached_id;                /* of what sent_cached gave */
     const uint8_t *blob;
     size_t blob_len, blob_sent;
@@ -304,11 +309,12 @@ struct interp__exec {
     uint64_t number, started, deadline, timeout, grace;   /* deadline: the host's own, for when the agent does not answer */
     uint16_t base;
     uint32_t token;
-    struct interp__buf code, input, env, options;  /* code: what goes on the base channel */
+    struct interp__buf code, input, env;           /* code: what goes on the base channel */
     size_t code_sent, input_sent;
     uint8_t has_input, input_ended, streaming, sent, cancelled, timed_out;
+    uint8_t broken;                                /* its kernel said what can't be taken: it is being stopped */
     uint8_t ending;                                /* past its deadline, or cancelled: a consumer that does not pull holds nothing up any more */
-    size_t queued;                                 /* bytes of output in events, counted once ending */
+    size_t queued;                                 /* what output in events costs, counted once ending */
     uint64_t dropped[2];                           /* not told since the last event of that stream: the next one is a gap */
     uint32_t tx_credit[2], rx_left[3], rx_owed[3]; /* base, base+1, base+2 */
     uint64_t offset[2];
@@ -322,6 +328,7 @@ struct interp_session {
     struct interp_session *next;
     struct interp__guard guard;
     atomic_int status, shut, closed;               /* closed: the sandbox is verified gone */
+    atomic_int marked;                             /* another thread found this one inside and left it work: seen to on leaving */
     atomic_uint refs;                              /* handle */
     struct interp_link *link;
     struct interp__config_values v;
@@ -331,7 +338,7 @@ struct interp_session {
     struct wire_peer peer;
     struct interp__buf in, out;
     uint64_t open_deadline, last_frame;
-    uint8_t hello_sent, welcomed, close_started, in_drive;
+    uint8_t hello_sent, welcomed, in_drive;
     struct wire_welcome welcome;
     struct interp_call *calls;
     struct interp__kernel *kernels;
@@ -341,7 +348,7 @@ struct interp_session {
     uint32_t nlate;
     size_t late_bytes;
     uint64_t late_dropped;
-    struct interp__past { uint8_t id[WIRE_ID]; uint64_t number, offset[2]; } past[64];   /* execs that ended, for late output */
+    struct interp__past { uint8_t id[WIRE_ID]; uint64_t number, offset[2]; } past[256];   /* execs that ended, for late output */
     uint32_t npast;
     uint32_t late_owed;
     struct interp__buf info;
@@ -351,6 +358,8 @@ struct interp_session {
 
 /* session.c */
 struct interp__guard *interp__guard_of(struct interp_session *s);
+void interp__session_leave(struct interp_session *s);                          /* leaves the guard; does what was marked meanwhile */
+void interp__session_mark(struct interp_session *s);                           /* work for drive: does it, or leaves it to the thread that is inside */
 struct interp_session *interp__session_unclosed(interp_ctx *x);                 /* one whose sandbox has not ended, with a reference */
 struct interp_session *interp__session_unshut(interp_ctx *x);                   /* a session not shut down yet, with a reference; NULL: none left */
 void interp__session_unref(struct interp_session *s);

@@ -136,7 +136,6 @@ interp_status interp_ctx_new_alloc(uint32_t flags, interp_realloc_fn fn, void *u
     x->mem = m;
     x->flags = flags;
     x->pid = getpid();
-    x->close_timeout = 5000;
     x->ready_end = &x->ready;
     x->loop.epoll = x->loop.timer = -1;
     x->loop.mem = &x->mem;
@@ -168,7 +167,6 @@ static void wait_for_ends(interp_ctx *x)
 {
     uint64_t end = interp__after(interp__now(), interp__ms(x->close_timeout));
     for (uint64_t now; (now = interp__now()) < end;) {
-        struct interp__loop *loop = NULL;
         struct interp_session *s = interp__session_unclosed(x);
         if (s) {
             struct interp__guard *g = interp__guard_of(s);
@@ -185,13 +183,12 @@ static void wait_for_ends(interp_ctx *x)
             continue;
         }
         interp__reap(x, now);
-        pthread_mutex_lock(&x->lock);
-        if (x->orphans)
-            loop = x->orphans->loop;
-        pthread_mutex_unlock(&x->lock);
-        if (!loop)
+        if (!atomic_load(&x->norphans))
             return;
-        interp__loop_poll(loop, interp__min(now + 20000000, end));
+        if (x->flags & INTERP_CTX_LOOP)
+            interp__loop_poll(&x->loop, interp__min(now + 20000000, end));
+        else
+            usleep(2000);   /* an orphan's own loop may go at any time: another thread may reap it */
     }
 }
 
@@ -209,10 +206,10 @@ void interp_ctx_free(interp_ctx *x)
         pthread_mutex_lock(&x->lock);
         struct interp_link *rest = x->orphans;
         x->orphans = NULL;
-        atomic_store(&x->norphans, 0);
         pthread_mutex_unlock(&x->lock);
         for (struct interp_link *next; rest; rest = next) {
             next = rest->next;
+            atomic_fetch_sub(&x->norphans, 1);   /* not 0: another thread may hold some */
             interp__link_free(rest, 0);
         }
     } else {
@@ -229,11 +226,15 @@ void interp_ctx_free(interp_ctx *x)
 interp_status interp_ctx_set_log(interp_ctx *x, interp_log_fn fn, void *userdata, void (*destroy_fn)(void *), interp_error **err)
 {
     interp_status st = interp__ctx_check(x, err);
+    void (*old_destroy)(void *) = NULL;
+    void *old = NULL;
     if (!st) {
         pthread_mutex_lock(&x->lock);
         if (x->sealed)
             st = INTERP_E_BUSY;
         else {
+            old_destroy = x->log_destroy;
+            old = x->log_data;
             x->log = fn;
             x->log_data = userdata;
             x->log_destroy = destroy_fn;
@@ -244,6 +245,8 @@ interp_status interp_ctx_set_log(interp_ctx *x, interp_log_fn fn, void *userdata
     }
     if (st && destroy_fn)
         destroy_fn(userdata);
+    if (old_destroy)
+        old_destroy(old);   /* of the sink that this one takes the place of */
     return st;
 }
 

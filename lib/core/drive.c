@@ -60,8 +60,14 @@ static void deadlines(struct interp_session *s, uint64_t now)
         interp__session_gone(s, why);
         return;
     }
+again:
     for (struct interp_call *c = s->calls; c; c = c->next) {
         struct interp__exec *e = c->exec;
+        if (e && !e->sent && e->timeout != INTERP__NEVER && now >= interp__after(e->started, e->timeout)) {
+            /* it waits behind another, whose grace is not its own */
+            interp__exec_end(s, e, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_PRESERVED, 0);
+            goto again;   /* the list may have changed */
+        }
         if (e && !e->ending && e->timeout != INTERP__NEVER && now >= interp__after(e->started, e->timeout)) {
             e->ending = 1;
             interp__call_unthrottle(c);
@@ -114,6 +120,9 @@ void interp__session_drive(struct interp_session *s, uint64_t now)
         if (atomic_load(&c->freed)) {
             interp__call_drop(s, c);
             c = s->calls;   /* the list has changed */
+        } else if (c->abandoned && c->done) {   /* a restart or close that nobody waits for; execs go at their end */
+            interp__session_drop_call(s, c);
+            c = s->calls;
         } else
             c = c->next;
     if (atomic_load(&s->shut) && !s->gone) {
@@ -161,9 +170,10 @@ uint64_t interp__session_due(const struct interp_session *s)
             continue;
         if (interp__cancel_count(c->cancel) > c->cancel_seen)
             return 0;
-        if (c->exec && c->exec->sent) {
-            due = interp__min(due, c->exec->deadline);
-            if (c->exec->streaming && !c->exec->ending && c->exec->timeout != INTERP__NEVER)
+        if (c->exec) {
+            if (c->exec->sent)
+                due = interp__min(due, c->exec->deadline);
+            if (!c->exec->sent || (c->exec->streaming && !c->exec->ending))
                 due = interp__min(due, interp__after(c->exec->started, c->exec->timeout));
         }
         if (c->deadline)
@@ -197,6 +207,7 @@ interp_status interp_ctx_dispatch(interp_ctx *x, interp_error **err)
     if (st)
         return st;
     interp__loop_poll(&x->loop, 0);
+    x->dispatching = 1;
     uint64_t now = interp__now(), due = INTERP__NEVER;
     for (struct interp_session *s = x->sessions; s; s = s->next)
         interp__session_drive(s, now);
@@ -211,6 +222,7 @@ interp_status interp_ctx_dispatch(interp_ctx *x, interp_error **err)
         st = INTERP_AGAIN;
     } else
         interp__loop_arm(&x->loop, due);
+    x->dispatching = 0;
     interp__leave(&x->guard);
     return st;
 }
@@ -266,7 +278,11 @@ interp_status interp_ctx_run(interp_ctx *x, interp_cancel *stop, interp_error **
             if (!s)
                 break;
             if (!interp__enter_ours(&s->guard)) {
-                if (!s->calls && s->link) {
+                /* a call that is done, or that nobody waits for, is not in flight */
+                const struct interp_call *c = s->calls;
+                while (c && (c->done || c->abandoned || atomic_load(&((struct interp_call *)(uintptr_t)c)->freed)))
+                    c = c->next;
+                if (!c && s->link) {
                     interp__loop_poll(s->link->loop, 0);
                     interp__session_drive(s, now);
                 }

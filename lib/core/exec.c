@@ -247,7 +247,7 @@ void interp__exec_output(struct interp_session *s, struct interp__exec *e, int s
     int held = 0;
     if (n && e->streaming && !c->abandoned) {
         struct interp_event *v = NULL;
-        if (!e->ending || e->queued + n <= ENDING_MAX) {
+        if (!e->ending || e->queued + interp__event_cost(n) <= ENDING_MAX) {
             gap(s, e, stream, offset);
             v = interp__event_new(s, INTERP_EV_OUTPUT, p, n);
         }
@@ -256,7 +256,7 @@ void interp__exec_output(struct interp_session *s, struct interp__exec *e, int s
             v->stream = stream;
             v->offset = offset;
             if (e->ending)
-                e->queued += n;
+                e->queued += interp__event_cost(n);
             else {
                 v->channel = channel;
                 held = 1;   /* its credit goes back when it is pulled */
@@ -308,10 +308,8 @@ void interp__exec_end(struct interp_session *s, struct interp__exec *e, int32_t 
     r->state = state;
     r->ran = ran;
     r->claimed_by = "host";
-    if (outcome == INTERP_OUTCOME_CANCELLED || e->cancelled)
-        r->interrupted = e->cancelled ? "cancel" : r->interrupted;
-    if (outcome == INTERP_OUTCOME_TIMEOUT)
-        r->interrupted = "wall";
+    if (e->sent)   /* else no signal of ours can have been sent */
+        r->interrupted = e->cancelled ? "cancel" : outcome == INTERP_OUTCOME_TIMEOUT ? "wall" : r->interrupted;
     r->wall_ns = interp__now() - e->started;
     finish(s, e);
 }
@@ -344,14 +342,14 @@ static void not_run(struct interp_session *s, struct interp__exec *e)
     struct interp__kernel *k = e->kernel;
     const struct interp__language *l = k->language;
     interp_result *r = e->result;
-    const char *said = k->ready_text ? k->ready_text : "", *path = "PATH=/usr/bin:/bin";
+    const char *said = k->ready_text ? k->ready_text : "", *path = "PATH=";
     char text[768];
+    for (int i = 0; interp__base_env[i]; i++)
+        if (!strncmp(interp__base_env[i], "PATH=", 5))
+            path = interp__base_env[i];
     for (size_t at = 0; at < s->env.text.len; at += strlen((char *)s->env.text.p + at) + 1)
         if (!strncmp((char *)s->env.text.p + at, "PATH=", 5))
             path = (char *)s->env.text.p + at;
-    for (int i = 0; path[5] == '/' && interp__base_env[i] && !s->env.count; i++)
-        if (!strncmp(interp__base_env[i], "PATH=", 5))
-            path = interp__base_env[i];
     r->state = INTERP_STATE_RESET;
     r->ran = 0;
     r->outcome = INTERP_OUTCOME_ERROR;
@@ -433,9 +431,9 @@ void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const s
     r->oom_kills = m->oom_kills;
     r->limits_hit = m->limits_hit;
     r->claimed_by = "host";
-    if (m->how != WIRE_HOW_FINAL)
+    if (m->how != WIRE_HOW_FINAL || e->broken)
         r->exit_code = INTERP_NONE;
-    switch (m->how) {
+    switch (e->broken ? WIRE_HOW_PROTOCOL : m->how) {
     case WIRE_HOW_FINAL:
         guest_word(e, m->status, interrupted);
         break;
@@ -472,16 +470,16 @@ void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const s
     default:
         r->outcome = INTERP_OUTCOME_CRASHED;
         r->cause = "protocol";
-        r->state = lost_state;
+        r->state = e->broken ? INTERP_STATE_RESET : lost_state;
     }
     if (r->outcome == INTERP_OUTCOME_TIMEOUT && !*r->cause)
         r->cause = interrupted && interrupted != WIRE_CAUSE_CANCEL ? causes[interrupted] : "wall";
     if (m->kernel_state != WIRE_KERNEL_ALIVE) {
         k->state = INTERP__KERNEL_DEAD;
-        if (!script)
-            k->had_exec = 0;
+        if (r->state == INTERP_STATE_PRESERVED)   /* it gave its word and was gone before the exec's end */
+            r->state = lost_state;
     }
-    if (m->how == WIRE_HOW_FINAL)
+    if (m->how == WIRE_HOW_FINAL || m->flags & WIRE_EXIT_SAVED)   /* what a shell saved is there for the next one */
         k->had_exec = 1;
     if (m->kernel_state == WIRE_KERNEL_UNPROVEN) {
         /* its processes may live on: nothing less than the end of the sandbox is an end of this exec */

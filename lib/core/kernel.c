@@ -48,8 +48,6 @@ void interp__kernel_free(struct interp_session *s, struct interp__kernel *k)
     blob_drop(s, k);
     interp__kframes_free(&k->frames);
     interp__free(&s->mem, k->name);
-    interp__free(&s->mem, k->path);
-    interp__free(&s->mem, k->version);
     interp__free(&s->mem, k->ready_text);
     interp__free(&s->mem, k);
 }
@@ -169,7 +167,7 @@ static void start(struct interp_session *s, struct interp__kernel *k, uint64_t t
         k->blob = l->driver;
         k->blob_len = (size_t)(l->driver_end - l->driver);
         /* code is kept for others only when no user code ran in this sandbox before */
-        k->want_cache = l->caches && s->execs_sent == 0;
+        k->want_cache = l->caches && s->execs_sent == (k->current && k->current->sent);   /* the one that waits for this start has not run */
     }
     k->blob_sent = 0;
     k->blob_credit = k->rx_left = WIRE_WINDOW;
@@ -215,24 +213,18 @@ void interp__kernel_stop(struct interp_session *s, struct interp__kernel *k)
 void interp__kernel_ready(struct interp_session *s, const struct wire_ready_msg *m)
 {
     struct interp__kernel *k = by_id(s, m->kernel);
-    if (!k)
+    if (!k || k->state != INTERP__KERNEL_STARTING)
         return;
     if (m->status == WIRE_READY_OK) {
-        int first = k->state == INTERP__KERNEL_STARTING;
         k->state = INTERP__KERNEL_ALIVE;
-        k->ever = 1;
-        if (first && k->want_cache && k->frames.code.len && s->execs_sent <= 1)
+        if (k->want_cache && k->frames.code.len && s->execs_sent <= 1)
             keep_cache(s, k, &m->id);
-        interp__free(&s->mem, k->path);
-        k->path = interp__strndup(&s->mem, m->path.p, m->path.len);
         interp__kframes_free(&k->frames);
         interp__kframes_init(&k->frames, &s->mem, NULL);
         blob_drop(s, k);
         k->channel = 0;
         return;
     }
-    if (k->state != INTERP__KERNEL_STARTING)
-        return;
     uint64_t left = INTERP__NEVER;
     if (k->current && k->current->timeout != INTERP__NEVER) {
         uint64_t now = interp__now(), end = interp__after(k->current->started, k->current->timeout);

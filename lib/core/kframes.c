@@ -11,14 +11,12 @@ void interp__kframes_init(struct interp__kframes *k, const struct interp__mem *m
     k->result = r;
     interp__buf_init(&k->frame, m);
     interp__buf_init(&k->code, m);
-    interp__buf_init(&k->info, m);
 }
 
 void interp__kframes_free(struct interp__kframes *k)
 {
     interp__buf_free(&k->frame);
     interp__buf_free(&k->code);
-    interp__buf_free(&k->info);
 }
 
 static char *text_of(const struct interp__mem *m, const struct interp__json *j, uint32_t object, const char *name, size_t *len)
@@ -38,8 +36,8 @@ static int display(struct interp__kframes *k, const struct interp__json *j, cons
     if (!mime || interp__json_at(j, mime)->type != INTERP__JSON_ARRAY || interp__json_at(j, mime)->count > PARTS_MAX)
         return -1;
     int is_value = kind && !strcmp(interp__json_string(j, interp__json_at(j, kind)), "result");
-    if (!r || r->nbundles >= BUNDLES_MAX || (is_value && r->has_value))
-        return r && r->nbundles >= BUNDLES_MAX ? 0 : -1;
+    if (r->nbundles >= BUNDLES_MAX || (is_value && r->has_value))
+        return r->nbundles >= BUNDLES_MAX ? 0 : -1;
     uint32_t count = interp__json_at(j, mime)->count, i = mime + 1;
     struct interp__part *more = interp__resize(k->mem, r->parts, (r->nparts + count + 1) * sizeof *more);
     if (!more)
@@ -73,9 +71,12 @@ static int display(struct interp__kframes *k, const struct interp__json *j, cons
     if (is_value)
         r->has_value = 1;
     if (dropped && r->dropped.len < 65536) {
+        size_t before = r->dropped.len;
         interp__buf_fmt(&r->dropped, "%u:", bundle);
         interp__json_write(&r->dropped, j, dropped);
         interp__buf_add(&r->dropped, "", 1);
+        if (r->dropped.bad)   /* whoever reads it looks for the NUL */
+            r->dropped.len = before;
     }
     return at == bin_len ? 0 : -1;
 }
@@ -85,8 +86,6 @@ static int final_word(struct interp__kframes *k, const struct interp__json *j, u
     interp_result *r = k->result;
     k->final = 1;
     k->word = word;
-    if (!r)
-        return 0;
     uint32_t code = interp__json_member(j, 0, "exit_code"), error = interp__json_member(j, 0, "error");
     if (code && interp__json_at(j, code)->type == INTERP__JSON_INT) {
         int64_t v = interp__json_at(j, code)->i;
@@ -124,16 +123,17 @@ static int take(struct interp__kframes *k, const struct kframe *f, const uint8_t
 {
     switch (f->type) {
     case 'c':
-        if (k->code.len || f->bin_len > CODE_CACHE_MAX)
+        if (k->result || k->code.len || f->bin_len > CODE_CACHE_MAX)   /* of a start only */
             return -1;
         interp__buf_add(&k->code, bin, f->bin_len);
         return 0;
     case 'r':
-        interp__buf_add(&k->info, json, f->json_len);
-        return 0;
+        return k->result ? -1 : 0;   /* the agent reads it; KERNEL_READY has what it says */
     case 'o':
         return 0;
     case 'd': case 'f':
+        if (!k->result)
+            return -1;
         break;
     default:
         return -1;

@@ -23,10 +23,10 @@ static struct interp__past *find(struct interp_session *s, const uint8_t id[WIRE
 
 static int tell(struct interp_session *s, struct interp_call *c, uint64_t number, int stream, uint64_t offset, const uint8_t *p, size_t n)
 {
-    struct interp_event *e = c->late_bytes + n <= QUEUED_MAX ? interp__event_new(s, INTERP_EV_LATE_OUTPUT, p, n) : NULL;
+    struct interp_event *e = c->late_bytes + interp__event_cost(n) <= QUEUED_MAX ? interp__event_new(s, INTERP_EV_LATE_OUTPUT, p, n) : NULL;
     if (!e)
         return -1;
-    c->late_bytes += n;
+    c->late_bytes += interp__event_cost(n);
     e->exec = number;
     e->stream = stream;
     e->offset = offset;
@@ -37,13 +37,15 @@ static int tell(struct interp_session *s, struct interp_call *c, uint64_t number
 void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int stream, uint32_t dropped, const uint8_t *p, size_t n)
 {
     struct interp__past *past = find(s, id);
-    uint64_t number = past ? past->number : 0, offset = 0;
+    uint64_t number = past ? past->number : 0, offset;
     /* the agent's window comes back at once: what is kept here has a bound of its own */
     interp__peer_credit(s, WIRE_CHANNEL_LATE, (uint32_t)n);
-    if (past) {
-        offset = past->offset[stream - 1] + dropped;
-        past->offset[stream - 1] += dropped + n;
+    if (!past) {   /* of an exec so long ago that its number is forgotten */
+        s->late_dropped += dropped + n;
+        return;
     }
+    offset = past->offset[stream - 1] + dropped;
+    past->offset[stream - 1] += dropped + n;
     s->late_dropped += dropped;
     if (!n)
         return;

@@ -28,9 +28,8 @@ static void host_notify(interp_link *l, int32_t what)
     switch (what) {
     case INTERP_LINK_OPENED: l->opened = 1; break;
     case INTERP_LINK_READABLE: l->readable = 1; break;
-    case INTERP_LINK_KILLED: l->killed = 1; break;
     case INTERP_LINK_CLOSED: l->closed = 1; break;
-    default: break;   /* WRITABLE: writes are tried in every round */
+    default: break;   /* WRITABLE: writes are tried in every round; KILLED: close waits for the end */
     }
 }
 static void host_progress(interp_link *l, const char *json, size_t len)
@@ -149,9 +148,8 @@ void interp__link_step(struct interp_link *l, uint64_t now)
 
 void interp__link_kill(struct interp_link *l)
 {
-    if (!l->inst || l->killing || l->closing || l->closed)
+    if (!l->inst || !l->opened)
         return;
-    l->killing = 1;
     interp_status st = l->backend->ops.kill(l->inst);
     if (st < 0)
         interp__ctx_log(l->ctx, 1, "backend %s could not start the kill: %s", l->backend->name, interp_status_name(st));
@@ -161,6 +159,7 @@ void interp__link_close(struct interp_link *l)
 {
     if (l->closing || l->closed)
         return;
+    interp__link_kill(l);   /* first, and without the guest's help; close may take its time */
     l->closing = 1;
     if (!l->inst) {
         l->closed = 1;
@@ -195,10 +194,10 @@ void interp__link_free(struct interp_link *l, int forked)
     if (!l)
         return;
     interp_ctx *x = l->ctx;
+    if (!forked)   /* before abandon closes them: a number may be another thread's right after */
+        interp__loop_forget(l->loop, l);
     if (l->inst && !l->closed)
         l->backend->ops.abandon(l->inst);
-    if (!forked)
-        interp__loop_forget(l->loop, l);
     if (l->loop == &l->own)
         interp__loop_close(&l->own, forked);
     interp__extras_free(&l->extras, &x->mem);

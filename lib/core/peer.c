@@ -2,7 +2,8 @@
 #include "core.h"
 #include <string.h>
 
-enum { OUT_SOFT = 256 << 10, IN_CAP = 256 << 10, READ_ROUND = 256 << 10 };
+/* OUT_MAX: what waits to be written when an agent makes us answer and does not read; more than all starts and execs of a session together */
+enum { OUT_SOFT = 256 << 10, OUT_MAX = 4 << 20, IN_CAP = 256 << 10, READ_ROUND = 256 << 10 };
 
 void interp__peer_frame(struct interp_session *s, uint8_t type, uint8_t flags, uint16_t channel, const void *p, size_t n)
 {
@@ -112,8 +113,11 @@ static int data(struct interp_session *s, const struct wire_frame *f)
             interp__exec_output(s, e, i, f->payload, f->size);
             return 0;
         }
-        if (interp__kframes_feed(&e->frames, f->payload, f->size))
-            return -1;
+        if (!e->broken && interp__kframes_feed(&e->frames, f->payload, f->size)) {
+            e->broken = 1;   /* the guest's own words: its kernel goes, the session stays */
+            interp__kernel_stop(s, e->kernel);
+            e->deadline = interp__min(e->deadline, interp__after(interp__now(), INTERP__SLACK_NS));
+        }
         interp__peer_credit(s, f->channel, f->size);
         return 0;
     }
@@ -277,8 +281,10 @@ int interp__peer_read(struct interp_session *s)
 {
     struct interp_link *l = s->link;
     size_t round = 0;
-    if (s->in.cap < IN_CAP && interp__buf_reserve(&s->in, IN_CAP))
-        return violation(s);
+    if (s->in.cap < IN_CAP && interp__buf_reserve(&s->in, IN_CAP)) {
+        interp__session_gone(s, NULL);   /* ours, not the sandbox's */
+        return -1;
+    }
     while (round < READ_ROUND) {
         size_t n = 0;
         interp_status st = l->backend->ops.read(l->inst, s->in.p + s->in.len, s->in.cap - s->in.len, &n);
@@ -287,7 +293,6 @@ int interp__peer_read(struct interp_session *s)
             return 0;
         }
         if (st != INTERP_OK || n == 0 || n > s->in.cap - s->in.len) {
-            l->eof = 1;
             interp_error *why = NULL;
             uint64_t idle = interp__now() - s->last_frame;
             if (s->welcomed && idle >= interp__ms(s->v.session_idle))
@@ -309,14 +314,16 @@ int interp__peer_read(struct interp_session *s)
                 break;
             at += (size_t)k;
             int rc = frame(s, &f);
-            if (rc < 0)
+            if (rc < 0 || s->out.len > OUT_MAX)
                 return violation(s);
             if (rc > 0 || s->gone)
                 return -1;
         }
         interp__buf_drop(&s->in, at);
-        if (s->out.bad)
-            return violation(s);
+        if (s->out.bad) {
+            interp__session_gone(s, NULL);
+            return -1;
+        }
     }
     return 1;
 }

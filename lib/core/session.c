@@ -22,9 +22,32 @@ static interp_status enter(struct interp_session *s, interp_error **err)
         st = interp__fail(&s->mem, err, INTERP_E_BUSY, "thread", "another thread is using this session");
     return st;
 }
-static void leave(struct interp_session *s)
+/* Whoever is inside may be past its look at the session, and its host may never come back: so it looks again when it has let go. */
+static void see_to_marks(struct interp_session *s)
+{
+    struct interp__guard *g = interp__guard_of(s);
+    atomic_thread_fence(memory_order_seq_cst);   /* our leaving, or the mark, is seen before we look */
+    while (atomic_load(&s->marked) && !interp__enter_ours(g)) {
+        atomic_store(&s->marked, 0);
+        interp__session_drive(s, interp__now());
+        interp__leave(g);
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+}
+void interp__session_leave(struct interp_session *s)
 {
     interp__leave(interp__guard_of(s));
+    see_to_marks(s);
+}
+void interp__session_mark(struct interp_session *s)
+{
+    atomic_store(&s->marked, 1);
+    see_to_marks(s);
+    interp__ctx_wake(s->ctx);
+}
+static void leave(struct interp_session *s)
+{
+    interp__session_leave(s);
 }
 
 /* ---- life */
@@ -113,10 +136,12 @@ again:
         if (e) {
             if (shut || (e->cancelled && (e->timed_out || !e->sent)))
                 interp__exec_end(s, e, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_GONE, e->sent ? INTERP_NONE : 0);
+            else if (e->broken)
+                interp__exec_end(s, e, INTERP_OUTCOME_CRASHED, "protocol", INTERP_STATE_GONE, INTERP_NONE);
             else if (e->timed_out)
                 interp__exec_end(s, e, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_GONE, INTERP_NONE);
             else
-                interp__exec_end(s, e, INTERP_OUTCOME_LOST, interp_error_code(s->gone) == INTERP_E_PROTOCOL ? "protocol" : "stream", INTERP_STATE_GONE, e->sent ? INTERP_NONE : 0);
+                interp__exec_end(s, e, INTERP_OUTCOME_LOST, interp_error_code(s->gone) == INTERP_E_PROTOCOL ? "protocol" : interp_error_code(s->gone) == INTERP_E_NOMEM ? "memory" : "stream", INTERP_STATE_GONE, e->sent ? INTERP_NONE : 0);
             goto again;   /* the list may have changed */
         }
         if (c->kind != INTERP_CALL_CLOSE)
@@ -146,7 +171,8 @@ void interp__session_info(struct interp_session *s)
     else
         interp__buf_str(b, "null");
     interp__buf_fmt(b, ",\"reached\":%s}", s->link->reached ? s->link->reached : "{}");
-    interp__buf_text(b);
+    if (!interp__buf_text(b))
+        interp__buf_free(b);   /* nothing is better than a part of it */
 }
 
 /* ---- open */
@@ -425,13 +451,7 @@ void interp_session_shutdown(interp_session *s)
         status = INTERP_SESSION_OPENING;
         atomic_compare_exchange_strong(&s->status, &status, INTERP_SESSION_SHUTDOWN);
     }
-    /* whoever is inside does the work; if nobody is, this thread may */
-    struct interp__guard *g = interp__guard_of(s);
-    if (!interp__enter_ours(g)) {
-        interp__session_drive(s, interp__now());
-        interp__leave(g);
-    }
-    interp__ctx_wake(s->ctx);
+    interp__session_mark(s);   /* whoever is inside does the work; if nobody is, this thread */
 }
 
 interp_status interp_session_close_start(interp_session *s, interp_call **call, interp_error **err)
@@ -501,15 +521,22 @@ interp_session *interp_session_close(interp_session *s)
     }
     leave_list(s);
     while (s->calls) {
-        if (atomic_load(&s->calls->freed))
-            interp__call_drop(s, s->calls);
-        else
-            interp__session_drop_call(s, s->calls);
+        struct interp_call *c = s->calls;
+        if (atomic_load(&c->freed)) {
+            interp__call_drop(s, c);
+            continue;
+        }
+        if (!c->done) {   /* a CLOSE: nobody will have news of the sandbox for it any more */
+            interp_error *why = NULL;
+            interp__fail(&s->mem, &why, INTERP_E_TIMEOUT, "close-unverified", "the session's handle was freed before its sandbox was verified gone");
+            interp__call_done(c, why);
+        }
+        interp__session_drop_call(s, c);
     }
     struct interp_link *l = s->link;
     s->link = NULL;
     if (l) {
-        if (l->closed)
+        if (l->closed || atomic_load(&x->freed))   /* without a host that drives the context nobody would reap it */
             interp__link_free(l, 0);
         else
             interp__link_orphan(l, s->v.close_timeout);

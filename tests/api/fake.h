@@ -5,11 +5,13 @@
    The code of an exec is a line of commands, run one after the other (separated by ';'):
      print TEXT      TEXT and a newline on stdout          err TEXT     the same on stderr
      flood N         N bytes 'x' on stdout                 stdin        prints how many bytes of stdin came
+     drops N         N bytes, each a frame of its own
      value TEXT      the value of the last expression      exit N       ends with this code
      hang            waits for an interrupt, ends by it    deaf         ignores everything, for ever
      sleep N         N ms                                  die          closes the stream
      crash           the kernel process dies by signal 11  json TEXT    the final frame carries TEXT as its JSON
-     kframe HEX      raw bytes on the kernel channel       bad WORD     breaks the protocol in the way that WORD names (see bad_frame) */
+     kframe HEX      raw bytes on the kernel channel       bad WORD     breaks the protocol in the way that WORD names (see bad_frame)
+     requests N      N REQUEST frames, reading nothing     kready N     N kernel frames of type r with 1 MiB of JSON each */
 #ifndef INTERP_TESTS_FAKE_H
 #define INTERP_TESTS_FAKE_H
 #include "api.h"
@@ -325,6 +327,9 @@ static void fake_run(struct fake_agent *a)
                 left -= (long)k;
             }
             free(x);
+        } else if (!strncmp(w, "drops", 5)) {
+            for (long left = atol(arg); left > 0 && !a->dead; left--)
+                fake_data(a, 1, "x", 1);
         } else if (!strncmp(w, "stdin", 5)) {
             while (!a->stdin_ended && fake_frame(a, -1) >= 0)
                 ;
@@ -357,6 +362,17 @@ static void fake_run(struct fake_agent *a)
             break;
         } else if (!strncmp(w, "json", 4)) {
             json = heap_json = strdup(arg);
+        } else if (!strncmp(w, "requests", 8)) {
+            uint8_t b[10] = { 1 };
+            for (long left = atol(arg); left > 0 && !a->dead; left--)
+                fake_send(a, WIRE_REQUEST, 0, 0, b, sizeof b);
+        } else if (!strncmp(w, "kready", 6)) {
+            char *big = malloc((1u << 20) + 1);
+            memset(big, ' ', 1u << 20);
+            big[1u << 20] = 0;
+            for (long left = atol(arg); left > 0 && !a->dead; left--)
+                fake_kframe(a, 'r', 0, big, NULL, 0);
+            free(big);
         } else if (!strncmp(w, "kframe", 6)) {
             uint8_t raw[100];
             size_t k = 0;

@@ -275,6 +275,7 @@ TEST(null_handles)
     CHECK_INT(interp_event_stream(NULL), 0);
     CHECK_INT(interp_event_offset(NULL), 0);
     CHECK_INT(interp_event_seq(NULL), 0);
+    CHECK_INT(interp_event_missing(NULL), 0);
     n = 99;
     CHECK((interp_event_data(NULL, &n), n == 0));
     n = 99;

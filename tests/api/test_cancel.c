@@ -168,6 +168,45 @@ TEST_LONG(exec_sweep_bash, 120) { sweep_exec("bash", "echo 1", 5000, 0); }
 TEST_LONG(exec_sweep_bash_child, 120) { sweep_exec("bash", "sleep 0.02; true", 30000, 0); }
 TEST_LONG(exec_sweep_bash_fresh, 180) { sweep_exec("bash", "echo 1", 20000, 1); }
 
+/* The signal of a cancel that comes as the exec ends by itself must not reach the next exec: neither as an end of the kernel nor as lost output. */
+static void near_the_end(const char *language, const char *first, const char *second, unsigned span, int n)
+{
+    struct box b = new_box(NULL);
+    uint64_t seed = 11;
+    int cancelled = 0, bad = 0;
+    EXPECT_RUN(b.s, language, first, "1\n");
+    for (int i = 0; i < n / (tap_slow() > 1 ? 4 : 1) && bad < 5; i++) {
+        struct later l;
+        unsigned us = (unsigned)(tap_random(&seed) % span);
+        fresh_token(&b);
+        interp_request *r = cancellable(&b, language, first, NULL);
+        later_start(&l, us, fire, b.t);
+        interp_result *out = exec_request(b.s, r), *next = NULL;
+        later_join(&l);
+        cancelled += interp_result_outcome(out) == INTERP_OUTCOME_CANCELLED;
+        if ((interp_result_outcome(out) != INTERP_OUTCOME_OK && interp_result_outcome(out) != INTERP_OUTCOME_CANCELLED) || interp_result_state(out) == INTERP_STATE_GONE) {
+            bad++;
+            show_result(__FILE__, __LINE__, out, "neither ok nor cancelled");
+        }
+        if (!OK(interp_session_run(b.s, language, second, INTERP_NTS, &next, ERR)))
+            break;
+        if (!interp_result_ok(next) || strcmp(interp_result_text(next, INTERP_STREAM_STDOUT, NULL), "2\n")) {
+            char what[100];
+            snprintf(what, sizeof what, "round %d, %s after %u us: the next exec", i, interp_result_outcome_name(out), us);
+            bad++;
+            show_result(__FILE__, __LINE__, next, what);
+        }
+        interp_result_free(out);
+        interp_result_free(next);
+    }
+    printf("# %s: %d of %d cancelled\n", language, cancelled, n);
+    free_box(&b);
+}
+TEST_LONG(near_the_end_python, 120) { near_the_end("python", "print(1)", "print(2)", 800, 1500); }
+TEST_LONG(near_the_end_bash, 120) { near_the_end("bash", "echo 1", "echo 2", 2500, 1500); }
+TEST_LONG(near_the_end_sh, 120) { near_the_end("sh", "echo 1", "echo 2", 2500, 1500); }
+TEST_LONG(near_the_end_javascript, 120) { near_the_end("javascript", "console.log(1)", "console.log(2)", 2500, 1500); }
+
 TEST(cancel_running)
 {
     static const struct { const char *language, *code; } row[] = {

@@ -64,6 +64,23 @@ TEST(too_many)
     free(p);
 }
 
+/* Many large objects cost no more than one: what a guest sends must not hold the host up. */
+TEST(many_members)
+{
+    char *p = malloc(1 << 20);
+    for (int objects = 1; objects <= 15; objects += 14) {
+        size_t n = 0;
+        for (int o = 0; o < objects; o++)
+            for (int i = 0; i < 1024; i++)
+                n += (size_t)sprintf(p + n, "%s\"%04x\":0%s", i ? "," : o ? ",{" : "[{", (unsigned)i, i == 1023 ? "}" : "");
+        p[n++] = ']';
+        uint64_t t = tap_now_ns();
+        CHECK(parses(p, n) == (objects == 1));
+        MEASURE("members", (double)(tap_now_ns() - t) / 1e6, "ms");
+    }
+    free(p);
+}
+
 TEST(written_as_read)
 {
     static const char *const same[] = { "{\"a\":[1,2,{\"b\":\"x\\ny\"}],\"c\":null,\"d\":true,\"e\":1.50}", "[[],{},[{}]]", "\"\"", "[\"\\\"\\\\\"]", "{\"a\":{\"b\":{\"c\":[]}},\"d\":1}" };

@@ -13,6 +13,11 @@
 int interp__local_failed(struct interp__local_failure *f, interp_status code, const char *reason, int err, const char *remedy, const char *format, ...)
 {
     va_list ap;
+    if (err == EMFILE || err == ENFILE) {   /* whatever step it was: nothing is wrong with this machine's isolation */
+        code = INTERP_E_LIMIT;
+        reason = "host-descriptors";
+        remedy = "Raise the limit of open files (RLIMIT_NOFILE).";
+    }
     f->code = code;
     f->reason = reason;
     f->err = err;
@@ -64,7 +69,7 @@ int interp__local_fail_clone(struct interp__local_failure *f, int err, int step)
     if (step == LOCAL_STEP_MAPS)
         return interp__local_fail_maps(f, err, "uid_map");
     if (step != LOCAL_STEP_CLONE)
-        return interp__local_failed(f, INTERP_E_BACKEND, "agent-boot", err, step == LOCAL_STEP_FDS ? "Raise the limit of open files (RLIMIT_NOFILE)." : "",
+        return interp__local_failed(f, INTERP_E_BACKEND, "agent-boot", err, "",
                                     "The agent could not be started (step: %s): %s.", steps[step], strerror(err));
     switch (err) {
     case ENOSYS:
@@ -97,8 +102,7 @@ int interp__local_fail_clone(struct interp__local_failure *f, int err, int step)
         return interp__local_failed(f, INTERP_E_NOMEM, "host-memory", err, "", "The kernel has no memory for another process, or its pid namespace is ending.");
     case EMFILE:
     case ENFILE:
-        return interp__local_failed(f, INTERP_E_LIMIT, "host-descriptors", err, "Raise the limit of open files (RLIMIT_NOFILE).",
-                                    "This process may not open another descriptor.");
+        return interp__local_failed(f, INTERP_E_LIMIT, "", err, "", "This process may not open another descriptor.");
     default:
         return interp__local_failed(f, INTERP_E_ISOLATION, "clone3", err, ELSEWHERE, "Making the namespaces failed: %s.", strerror(err));
     }

@@ -91,6 +91,25 @@ static void go_on_closing(struct interp__local_box *b)
     h->notify(l, INTERP_LINK_CLOSED);
 }
 
+/* Sends what is left of the boot message and looks for the answer: -1 it failed, told; else 0. */
+static int boot_step(struct interp__local_box *b)
+{
+    struct interp__local_failure f;
+    int r = interp__local_box_boot(b, &f);
+    if (r < 0) {
+        watch(b, 0);
+        tell(b, &f);
+        return -1;
+    }
+    if (r > 0) {
+        b->stage = LOCAL_OPEN;
+        watch(b, INTERP_IO_IN);
+        interp__local_box_report(b);
+        b->h->notify(b->l, INTERP_LINK_OPENED);
+    }
+    return 0;
+}
+
 static interp_status local_open(void *backend, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst)
 {
     struct interp__local_failure f;
@@ -111,24 +130,8 @@ static interp_status local_open(void *backend, const interp_host_ops *h, interp_
         return tell(b, &f);
     }
     h->watch(l, b->pidfd, INTERP_IO_IN);
-    if (interp__local_box_boot(b, &f) < 0)   /* sends; the answer comes later */
-        return tell(b, &f);
+    boot_step(b);   /* the answer comes later, or is there already when this thread had to wait for a CPU; a failure has been told */
     return INTERP_OK;
-}
-
-static void boot_step(struct interp__local_box *b)
-{
-    struct interp__local_failure f;
-    int r = interp__local_box_boot(b, &f);
-    if (r < 0) {
-        watch(b, 0);
-        tell(b, &f);
-    } else if (r > 0) {
-        b->stage = LOCAL_OPEN;
-        watch(b, INTERP_IO_IN);
-        interp__local_box_report(b);
-        b->h->notify(b->l, INTERP_LINK_OPENED);
-    }
 }
 
 static void local_advance(void *inst)

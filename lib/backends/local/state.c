@@ -53,7 +53,7 @@ static int prepare(struct interp__local *s, const interp_host_ops *h, interp_lin
                                         "This build has no guest agent for " LOCAL_ARCH ".");
         s->agent = interp__local_image(data, len);
         if (s->agent < 0)
-            return interp__local_failed(f, INTERP_E_IO, "agent-image", errno, errno == EMFILE ? "Raise the limit of open files (RLIMIT_NOFILE)." : "",
+            return interp__local_failed(f, INTERP_E_IO, "agent-image", errno, "",
                                         "The agent's image can't be made: %s.", strerror(errno));
     }
     if (!s->looked) {
