@@ -35,7 +35,7 @@ static void exec_exit(struct kernel *k)
     };
     memcpy(m.id, x->id, WIRE_ID);
     /* a shell that will go on from its saved state is, for the host, the same kernel */
-    if (k->stage != K_DEAD || (k->outlives && x->how == WIRE_HOW_DIED))
+    if (k->stage != K_DEAD || k->outlives)
         m.kernel_state = WIRE_KERNEL_ALIVE;
     else
         m.kernel_state = k->proven ? WIRE_KERNEL_PROVEN : WIRE_KERNEL_UNPROVEN;
@@ -49,6 +49,7 @@ static void exec_exit(struct kernel *k)
     send_exit(&m);
     for (int i = 0; i < 2; i++)
         if (x->out[i] >= 0) {
+            pipes[x->out[i]].ready |= pipes[x->out[i]].fifo; /* one that nobody ever opened has no end to tell: look */
             pipes[x->out[i]].fifo = 0;
             late_adopt(x->out[i], x->id, (uint8_t)(i + 1));
         }
@@ -286,6 +287,11 @@ int exec_step(struct kernel *k)
     if (x->phase == X_RUN && k->stage == K_READY) {
         more |= feed_kernel(k);
         more |= feed_stdin(k);
+        if (x->nudge && A.now >= x->nudge) {
+            files_nudge(x);
+            x->nudges = (uint8_t)(x->nudges + (x->nudges < 6));
+            x->nudge = A.now + (2 * MSEC << x->nudges);
+        }
     }
     for (int i = 0; i < 2 && x->phase != X_DRAIN; i++)
         if (x->out[i] >= 0) {

@@ -96,6 +96,7 @@ int feed_stdin(struct kernel *k)
     if (x->stdin_end && !q->len && x->in_fd >= 0 && (k->kind == WIRE_KIND_PASSED || x->opened)) {
         sys_close(x->in_fd);
         x->in_fd = -1;
+        x->nudge = k->kind == WIRE_KIND_PASSED ? 0 : A.now + 2 * MSEC;
     }
     return more;
 }

@@ -34,8 +34,8 @@ int files_init(void)
     for (const char *c = parts; *c; c++) {
         part(path, sizeof path, *c);
         long r = sys_mkdir(path, 0711);
-        if (r == 0 || r == -E_EXIST)           /* s: a mount in local mode. gid: ours; the user is in no group of ours */
-            r = A.facts.two_ids ? sys_chmod(path, 0731) : 0;
+        if (r == 0 || r == -E_EXIST)           /* root.c made those that lock.c has rules for. gid: ours; the user is in no group of ours */
+            r = sys_chmod(path, A.facts.two_ids ? 0731 : 0711);
         if (r < 0)
             return (int)r;
     }
@@ -129,17 +129,29 @@ int files_code(struct kernel *k)
     return 0;
 }
 
-void files_remove(struct exec *x, int code_too)
+/* all: at the end of the exec; else the names of its output only (stdin's is for files_nudge). */
+void files_remove(struct exec *x, int all)
 {
     char path[112];
     for (int i = 0; i < 4; i++)
-        if (x->made >> i & 1 && (i < 3 || code_too)) {
+        if (x->made >> i & 1 && (all || i == 1 || i == 2)) {
             name_of(path, sizeof path, x->files, i < 3 ? (char)('0' + i) : 'c');
             sys_unlink(path);
             x->made &= (uint8_t)~(1 << i);
         }
-    if (!x->made && code_too)
+    if (!x->made && all)
         x->files[0] = 0;
+}
+
+/* Who opens /dev/stdin anew after its end was written would wait for another writer, for good: be one for a moment. A pipe does not do that,
+   but one can't be opened by path. */
+void files_nudge(const struct exec *x)
+{
+    char path[112];
+    name_of(path, sizeof path, x->files, '0');
+    int fd = (int)sys_open(path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        sys_close(fd);
 }
 
 int files_kernel_dir(struct kernel *k)
@@ -185,7 +197,8 @@ void files_drop_dir(struct kernel *k)
     if (!k->dir[0])
         return;
     int fd = (int)sys_open(k->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    for (long r; fd >= 0 && (r = sc3(NR_getdents64, fd, PTR(b), sizeof b)) > 0;)
+    int more = 128; /* bounded: a process of another kernel may go on making files there */
+    for (long r; fd >= 0 && more-- && (r = sc3(NR_getdents64, fd, PTR(b), sizeof b)) > 0;)
         for (long at = 0; at < r;) {
             struct dirent_k *d = (struct dirent_k *)(void *)(b + at);
             at += d->reclen;

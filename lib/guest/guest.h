@@ -101,11 +101,11 @@ enum kernel_stage { K_FREE, K_STALE, K_BLOB, K_STARTING, K_READY, K_DYING, K_DEA
 enum exec_phase { X_NONE, X_WAIT, X_RUN, X_LAST, X_DRAIN };   /* LAST: the kernel is dead, its last frames are being read */
 struct usage_mark { uint64_t cpu, orphans, oom, pids_max, peak; uint8_t peak_reset; };
 struct exec {
-    uint8_t phase, cause, stage, ran, how, word, stdin_end, stdin_lost, opened, in_ready;
+    uint8_t phase, cause, stage, ran, how, word, stdin_end, stdin_lost, opened, in_ready, nudges;
     uint8_t id[WIRE_ID];
     uint16_t base;
     uint32_t flags, number, token, code_bytes, code_seen, credit[3], code_eaten, code_credited, stdin_seen, stdin_eaten, stdin_credited, left[2], control_left, code_skip;
-    uint64_t began, deadline, timeout, grace, signalled, control_gone, watch_peak;
+    uint64_t began, deadline, timeout, grace, signalled, control_gone, watch_peak, nudge;
     uint32_t exit_flags;
     int out[2], in_fd, code_fd, pass[3], npass;
     char files[96];                                           /* prefix of FIFOs and code file; empty: none */
@@ -184,7 +184,8 @@ int  files_init(void);
 void files_done(void);
 int  files_streams(struct kernel *k);                         /* FIFOs of an exec; 0 or negative error */
 int  files_code(struct kernel *k);
-void files_remove(struct exec *x, int code_too);
+void files_remove(struct exec *x, int all);
+void files_nudge(const struct exec *x);
 int  files_kernel_dir(struct kernel *k);
 int  files_has_state(const struct kernel *k);
 int  files_take_ended(const struct kernel *k);

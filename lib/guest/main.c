@@ -100,6 +100,8 @@ static int wait_ms(void)
             next = min64(next, ladder_timer(k));
             if (k->x.control_gone && k->stage == K_READY)
                 next = min64(next, k->x.control_gone + 200 * MSEC);
+            if (k->x.nudge && k->x.phase == X_RUN && k->stage == K_READY)
+                next = min64(next, k->x.nudge);
         }
     }
     if (next == UINT64_MAX)

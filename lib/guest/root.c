@@ -307,6 +307,7 @@ static void place_work(void)
     /* the agent's own: FIFOs and code files, out of reach of a workspace that is full; apart from it what the shells save, which user code can fill */
     make("run/interp", 1);
     attach(tmpfs(boot_state.boot.private_bytes, 8192, "0711", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC), "/run/interp");
+    make("run/interp/p", 1);
     make("run/interp/s", 1);
     attach(tmpfs(boot_state.boot.state_bytes, 4096, "0711", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC), "/run/interp/s");
 }

@@ -798,6 +798,38 @@ while 1: time.sleep(1)
 
 # ---------------------------------------------------------------- late output
 @test
+def packets():
+    """A pipe whose writer made packets (O_DIRECT) gives one a read: all that was there at the end belongs to the exec."""
+    with Session(auto=False) as h:
+        x = h.run_start(b"import fcntl; os.write(1, b'x' * %d); fcntl.fcntl(1, fcntl.F_SETFL, os.O_DIRECT)\nfor i in range(12): os.write(1, b'%%d;' %% i)" % WINDOW)
+        h.run_for(0.3 * SLOW)
+        h.credit(x.base + 1, WINDOW)
+        r = h.exec_wait(x)
+        assert r.out == b"x" * WINDOW + b"".join(b"%d;" % i for i in range(12)), r.out[WINDOW:]
+        assert not h.seen_late
+
+
+@test
+def pipes_that_nobody_opened():
+    """An exec that ends before its shell opened the streams leaves no descriptor behind."""
+    with Session(start=False) as h:
+        r = h.start(1, SCRIPT, [b"bash"], [b"--noprofile", b"--norc", b"/dev/fd/4"], driver("bash.sh"), template=driver("bash.template"))
+        assert r.status == 1, r
+        agent = open("/proc/%d/task/%d/children" % (h.p.pid, h.p.pid)).read().split()[0]  # of unshare
+        count = []
+        for _ in range(4):
+            h.exec(1, b"(sleep 0.1; kill -STOP $$) & :")
+            h.run_for(0.3 * SLOW)
+            r = h.exec(1, b"echo", timeout=SEC // 10, grace=SEC // 10)
+            assert r.how == KILLED, r
+            try:
+                count.append(len(os.listdir("/proc/%s/fd" % agent)))
+            except PermissionError:
+                raise Skip("the agent's descriptors can't be seen")
+        assert count[1] == count[3], count
+
+
+@test
 def late_output():
     with Session() as h:
         x = h.run_start(b"threading.Timer(0.2, lambda: (os.write(o, b'late'), os.close(o))).start(); o = os.dup(1)")
@@ -868,6 +900,14 @@ def memory_watch():
         r = h.run(b"subprocess.Popen(['sleep', '%s']); p = subprocess.Popen(['python3', '-c', 'b = bytearray(400 << 20); import time; time.sleep(60)']); p.wait()" % m.encode())
         assert r.how == KILLED and r.flags & 1 and r.limits & 1 and r.kernel_state == PROVEN and r.peak > 300 << 20, r
         assert time.monotonic() - t < 3 * SLOW and gone_soon(m, 1)
+        # shared memory counts, but once for all that map it, and so does what a fork left shared
+        fill = b"import mmap; m = mmap.mmap(-1, %d << 20)\nfor i in range(0, len(m), 4096): m[i] = 1\n"
+        assert fake(h).status == 1
+        r = h.run(fill % 200 + b"b = bytearray(b'x') * (60 << 20)\n"
+                  b"for i in range(3):\n  if not os.fork():\n    n = sum(m[i] for i in range(0, len(m), 4096)); time.sleep(0.3); os._exit(0)\ntime.sleep(0.3)")
+        assert r.how == FINAL and r.status == OK and r.peak > 250 << 20, r
+        r = h.run(fill % 400 + b"time.sleep(60)")
+        assert r.how == KILLED and r.flags & 1 and r.peak > 300 << 20, r
         # only background processes
         assert fake(h).status == 1
         h.run(b"p = subprocess.Popen(['python3', '-c', 'import time; time.sleep(0.3); b = bytearray(400 << 20); time.sleep(60)', '%s'])" % m.encode())
@@ -933,6 +973,10 @@ def real_bash():
         assert h.exec(1, b"x=1; echo hi; echo no >&2; (sleep %s >/dev/null 2>&1 &)" % m.encode()).err == b"no\n"
         assert h.exec(1, b"echo $x; cat", stdin=b"in\n" * 50000).out == b"1\n" + b"in\n" * 50000
         assert h.exec(1, b'echo "$A"', prefix=b"A='q r' ").out == b"q r\n"
+        # a FIFO that is opened once more when its writer is gone would wait for the next one
+        assert h.exec(1, b"cat /dev/stdin; sleep 0.1; cat /dev/stdin - | wc -c", stdin=b"in\n", timeout=5 * SEC).out == b"in\n0\n"
+        # what the user can fill of the agent's directory is not what the next exec needs
+        assert b"denied" in h.exec(1, b"echo >> $BASH_SOURCE").err or os.geteuid() != 0
         r = h.exec(1, b"exit 4")
         assert r.status == EXITED and b"4" in r.control
         r = h.exec(1, b"sleep 30", timeout=SEC // 2)

@@ -380,7 +380,84 @@ class Attacks:
             expect(x.bytes('stdout') == b'ENOSPC\n' and x.outcome == 'ok', x)
             self.finish(s)
 
+    # ---- found by attacking the agent; no row
 
+    def more_private_full(self):
+        """What a shell may write of the agent's directory is full, and its code can't be made to grow: all languages go on, a restart too."""
+        with self.open() as s:
+            s.exec('javascript', '1')
+            x = s.exec('bash', 'cd $__interp_d; mkdir d; for ((i = 0; i < 10000; i++)); do : > d/$i || break; done 2>/dev/null; echo $i; cd /workspace')
+            expect(x.outcome == 'ok' and int(x.bytes('stdout')) < 10000, x)
+            x = s.exec('bash', '(head -c 300000000 /dev/zero >> $BASH_SOURCE) 2>/dev/null; stat -c %s $BASH_SOURCE; sleep 60 <$BASH_SOURCE >/dev/null 2>&1 &')
+            expect(x.outcome == 'ok' and int(x.bytes('stdout')) < 1000, x)
+            expect(s.exec('javascript', '1').outcome == 'ok', 'javascript')
+            for code in ('echo hi', 'echo hi #' + 'x' * (16 * MIB - 9), 'echo hi #' + 'x' * (16 * MIB - 9)):
+                x = s.exec('bash', code)
+                expect(x.outcome == 'ok' and x.bytes('stdout') == b'hi\n', x)
+            s.restart('bash')
+            x = s.exec('bash', 'echo hi')
+            expect(x.outcome == 'ok' and x.bytes('stdout') == b'hi\n', x)
+            self.finish(s)
+
+    def more_private_names(self):
+        """Also where the user owns the agent's directory: nothing in it can be made, moved or removed but a shell's state."""
+        with self.open() as s:
+            x = s.exec('python', PRIVATE)
+            expect(x.outcome == 'ok' and x.bytes('stdout') == b'', x)
+            self.finish(s)
+
+    def more_shared_memory(self):
+        if self.reached.get('memory') not in ('cgroup', 'watch'):
+            raise Skip('memory is not limited here')
+        with self.open(memory_bytes=128 * MIB) as s:
+            x = s.exec('python', 'import mmap,time\nm=mmap.mmap(-1,400<<20)\nfor i in range(0,400<<20,4096): m[i]=1\ntime.sleep(5)')
+            expect(x.outcome == 'oom' and x.result['cause'] == 'memory', x)
+            self.finish(s)
+
+    def more_few_descriptors(self):
+        """A host that may open few descriptors is told just that, whatever step it was."""
+        script = ('import sys,json,resource\nsys.path.insert(0,%r)\nimport interp_host\nh=interp_host.Host()\nresource.setrlimit(resource.RLIMIT_NOFILE,(%d,%d))\n'
+                  'try:\n  h.open(json.loads(%r)).close()\n  print("opened")\nexcept interp_host.InterpError as e: print(e.code,e.facts["reason"])\n')
+        seen = set()
+        for limit in range(12, 56, 4):
+            p = subprocess.run([sys.executable, '-c', script % (os.path.join(runner.TESTS, 'common'), limit, limit, json.dumps(self.config()))], stdout=subprocess.PIPE)
+            expect(p.stdout in (b'opened\n', b'INTERP_E_LIMIT host-descriptors\n'), limit, 'descriptors:', p.stdout)
+            seen.add(p.stdout)
+        expect(len(seen) == 2, seen)
+
+    def more_packets(self):
+        with self.open() as s:
+            for _ in range(30):
+                x = s.exec('python', 'import fcntl,os\nfcntl.fcntl(1,fcntl.F_SETFL,os.O_DIRECT)\nfor i in range(12): os.write(1,b"%d;"%i)')
+                expect(x.bytes('stdout') == b''.join(b'%d;' % i for i in range(12)), x)
+            self.finish(s)
+
+    def more_stdin_again(self):
+        with self.open() as s:
+            for language, code in (('javascript', 'console.log(fs.readFileSync("/dev/stdin", "utf8") + fs.readFileSync("/dev/stdin", "utf8").length)'),
+                                   ('bash', 'cat /dev/stdin; sleep .1; cat /dev/stdin | wc -c'), ('sh', 'sleep .1; cat /dev/stdin; cat < /dev/stdin | wc -c')):
+                x = s.exec(language, code, stdin='in', timeout_ms=int(5000 * runner.SLOW))
+                if x.outcome == 'error' and x.result['cause'] == 'interpreter':
+                    continue
+                expect(x.outcome == 'ok' and x.bytes('stdout') == b'in0\n', language, x)
+            self.finish(s)
+
+
+PRIVATE = '''import os
+def t(what, f, *a):
+  try: f(*a)
+  except OSError: return
+  print(what, a)
+R = '/run/interp'
+for d in (R, R + '/c', R + '/p'):
+  t('mkdir', os.mkdir, d + '/x')
+  t('open', os.open, d + '/x', os.O_WRONLY | os.O_CREAT)
+  t('fifo', os.mkfifo, d + '/x')
+  t('link', os.symlink, '/', d + '/x')
+for d in 'cps':
+  t('rename', os.rename, R + '/' + d, R + '/x')
+  t('rmdir', os.rmdir, R + '/' + d)
+'''
 FILL = '''import errno
 try:
   with open('/workspace/f','wb') as f:
@@ -439,6 +516,7 @@ def main():
     with interp_host.Host() as host:
         attacks = Attacks(host, options)
         attacks.learn()
+        work = []
         for row in rows:
             name = row['id']
             if not runner.chosen(name, options.only):
@@ -449,23 +527,26 @@ def main():
             jobs = [(name + '/' + way, lambda way=way: attacks.run_checked(row, way)) for way in attacks.ways(row) if 'check' in row and options.way in (None, way)]
             if helper and not options.way:
                 jobs.append((name + '/helper', helper))
-            for label, job in jobs:
-                start = time.monotonic()
-                try:
-                    bad = job() or []
-                except Skip as e:
-                    tally.skip(label, e)
-                    continue
-                except AssertionError as e:
-                    bad = [e]
-                except Exception as e:
-                    bad = ['%s: %s' % (type(e).__name__, e)]
-                if bad:
-                    tally.fail(label, row['title'], *bad)
-                else:
-                    tally.ok(label)
-                    if options.verbose:
-                        print('ok   %s (%.0f ms)' % (label, (time.monotonic() - start) * 1e3), flush=True)
+            work += jobs
+        work += [(name, getattr(attacks, name)) for name in dir(attacks) if name.startswith('more_') and runner.chosen(name, options.only) and not options.way]
+        titles = {row['id']: row['title'] for row in rows}
+        for label, job in work:
+            start = time.monotonic()
+            try:
+                bad = job() or []
+            except Skip as e:
+                tally.skip(label, e)
+                continue
+            except AssertionError as e:
+                bad = [e]
+            except Exception as e:
+                bad = ['%s: %s' % (type(e).__name__, e)]
+            if bad:
+                tally.fail(label, titles.get(label.split('/')[0], ''), *bad)
+            else:
+                tally.ok(label)
+                if options.verbose:
+                    print('ok   %s (%.0f ms)' % (label, (time.monotonic() - start) * 1e3), flush=True)
     runner.told.clear()
     rest = runner.left_over(attacks.mark, 1)
     if rest:

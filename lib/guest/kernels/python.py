@@ -54,6 +54,7 @@ class State(object):
     budget = 0
     ticking = False
     late = False             # something ran since the last exec ended
+    own = None              # Owner of this exec's threads, made for the first one
     had_stdin = True        # the last exec had input, so what is buffered of it must go
     fflush = None
     module_count = 0
@@ -356,11 +357,114 @@ def wait_read(fd):
         sleep(0)
 
 
+# A thread belongs to the exec that started it: what it prints later is late output of that one, never another exec's.
+start_thread = _thread.start_new_thread
+
+
+class Owner(object):
+    """An exec's streams, kept open for its threads."""
+    def __init__(self):
+        self.fds = [high(1), high(2)]
+
+    def write(self, i, s):
+        data = memoryview(s.encode('utf-8', 'interp_escape'))
+        try:
+            while data:
+                data = data[os_write(self.fds[i - 1], data):]
+        except OSError:
+            pass                            # nobody takes it any more
+        return len(s)
+
+    def __del__(self):
+        for fd in self.fds:
+            try:
+                close(fd)
+            except Exception:
+                pass
+
+
+def high(fd):
+    """A copy of fd out of the way of user code."""
+    for n in range(control.fd - 5, 63, -1):
+        try:
+            os.fstat(n)
+        except OSError:
+            dup2(fd, n, False)
+            return n
+    return dup(fd)
+
+
+owners = {}                                 # threads that have one
+
+
+def owner_now():
+    own = owners.get(get_ident()) or S.own
+    if own is None:
+        own = S.own = Owner()
+    return own
+
+
+def with_owner(function):
+    own = owner_now()
+
+    def run(*args, **kwargs):
+        owners[get_ident()] = own
+        try:
+            return function(*args, **kwargs)
+        finally:
+            owners.pop(get_ident(), None)
+    return run
+
+
+def owning(name, original):
+    def start(function, *args, **kwargs):
+        try:
+            if callable(function) and getpid() == S.pid:
+                function = with_owner(function)
+        except OSError:
+            pass                            # no descriptor left: its output goes where the exec of the day has it
+        return original(function, *args, **kwargs)
+    start.__name__ = start.__qualname__ = name
+    return start
+
+
+def hook_threads():
+    for name in ('start_new_thread', 'start_new', 'start_joinable_thread'):
+        if hasattr(_thread, name):
+            setattr(_thread, name, owning(name, getattr(_thread, name)))
+
+
+def hook_pools(m):
+    """A pool's thread works for the exec that gave it the work."""
+    make, run = m._WorkItem.__init__, m._WorkItem.run
+
+    def __init__(self, *args, **kwargs):
+        make(self, *args, **kwargs)
+        self._interp_owner = owner_now()
+
+    def run_owned(self, *args, **kwargs):
+        me = get_ident()
+        before = owners.get(me)
+        owners[me] = self._interp_owner
+        try:
+            return run(self, *args, **kwargs)
+        finally:
+            if before is None:
+                owners.pop(me, None)
+            else:
+                owners[me] = before
+    m._WorkItem.__init__, m._WorkItem.run = __init__, run_owned
+
+
 class Out(_io.TextIOWrapper):
     """Flushed at every newline for the first BUDGET lines of an exec and REFILL more each TICK; what prints faster is buffered in
     blocks, with a thread that flushes.  (Always line-buffered is 15 times slower.)"""
 
     def write(self, s):
+        if owners:
+            own = owners.get(get_ident())
+            if own is not None and own is not S.own:
+                return own.write(1, s)
         if S.err_dirty:
             S.err_dirty = False
             try:
@@ -384,6 +488,10 @@ class Out(_io.TextIOWrapper):
 
 class Err(_io.TextIOWrapper):
     def write(self, s):
+        if owners:
+            own = owners.get(get_ident())
+            if own is not None and own is not S.own:
+                return own.write(2, s)
         if not S.err_dirty:
             try:
                 text_flush(real_out)
@@ -400,7 +508,7 @@ def start_ticker():
     if getpid() == S.pid:
         S.ticking = True
         try:
-            _thread.start_new_thread(ticker, ())
+            start_thread(ticker, ())
         except Exception:
             S.ticking = False
 
@@ -513,7 +621,7 @@ def retire():
         finally:
             done.release()
     try:
-        _thread.start_new_thread(work, ())
+        start_thread(work, ())
     except Exception:
         return
     if not done.acquire(True, 0.05):
@@ -568,6 +676,7 @@ def make_room():
 def adopt(fds, has_stdin):
     """Frame P: put the streams of the next exec on 0, 1 and 2, and drop those of the last one."""
     retire()
+    S.own = None
     for i, fd in enumerate(fds):            # user code may have closed 0, 1 or 2: then a new one can have such a number
         low = []
         while fd <= 2:
@@ -659,7 +768,7 @@ def hook_multiprocessing(m):
     m._default_context._default_context = m._concrete_contexts['fork']
 
 
-HOOKS.update({'linecache': hook_linecache, 'matplotlib.pyplot': hook_pyplot,
+HOOKS.update({'linecache': hook_linecache, 'concurrent.futures.thread': hook_pools, 'matplotlib.pyplot': hook_pyplot,
               'IPython.core.display_functions': hook_ipython, 'IPython.core.display': hook_ipython,
               '_posixsubprocess': lambda m: flush_before(m, 'fork_exec')})
 if VERSION >= (3, 14):
@@ -1352,6 +1461,7 @@ def start():
         flush_before(modules['_posixsubprocess'], 'fork_exec')
     for name in ('system', 'posix_spawn', 'posix_spawnp', 'execv', 'execve', 'abort', 'kill', '_exit'):
         flush_before(os, name)
+    hook_threads()
     if hasattr(os, 'register_at_fork'):
         os.register_at_fork(before=flush, after_in_child=in_child)
     else:                                   # 3.6
