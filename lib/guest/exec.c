@@ -206,8 +206,8 @@ void exec_begin(struct kernel *k)
     int n = 0;
     if (k->kind == WIRE_KIND_SCRIPT && x->code_seen < x->code_bytes)
         return;
-    if (x->cause)
-        return; /* its end has begun already */
+    if (x->cause || k->unheard)
+        return; /* its end has begun already; or a signal meant for the last exec is still on its way */
     let_go(&x->code_fd);
     if (k->control_hangup && sys_ioctl(k->control, FIONREAD, &n) == 0 && !n) {
         x->control_gone = A.now; /* it has ended, or will never answer: its supervisor's word comes in a moment */
@@ -237,7 +237,8 @@ void exec_begin(struct kernel *k)
     } else {
         uint8_t p[KFRAME_HEADER + sizeof x->files];
         uint32_t len = k->kind == WIRE_KIND_PATHS ? (uint32_t)strlen(x->files) : 0;
-        struct kframe f = { .bin_len = len, .token = x->token, .type = 'P', .status = x->flags & WIRE_EXEC_STDIN ? 1 : 0 };
+        struct kframe f = { .bin_len = len, .token = x->token, .type = 'P', .status = (uint8_t)((x->flags & WIRE_EXEC_STDIN ? 1 : 0) | (k->interrupted ? 2 : 0)) };
+        k->interrupted = 0;
         kframe_put(p, &f);
         memcpy(p + KFRAME_HEADER, x->files, len);
         ring_front(q, p, KFRAME_HEADER + len);

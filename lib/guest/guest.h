@@ -116,6 +116,8 @@ struct exec {
 struct shared { volatile uint64_t orphan_cpu; };              /* written by the supervisor, read by the agent */
 struct kernel {
     uint8_t stage, kind, flags, restored, ready_status, how, proven, stopping, control_ready, control_hangup, feed_ready, respawn, outlives, want_out;
+    uint8_t interrupted;                                      /* SIGINT was ordered for the exec before: P says so */
+    uint8_t unheard;                                          /* signals ordered and not confirmed: the next exec waits, or they would reach it */
     uint16_t id, channel;
     uint32_t gen, credit, blob_bytes, blob_eaten, text_len, info_len;
     int supervisor, supervisor_pid, pid, control, command, blob, errors, exit_code, signal;
@@ -205,14 +207,14 @@ uint64_t proc_shared(int pid);
 uint64_t proc_share(int pid);
 
 /* ---- supervisor.c: the other process */
-enum sup_op { SUP_SPAWN = 1, SUP_INT, SUP_TERM, SUP_KILL_CHILDREN, SUP_END, SUP_STARTED, SUP_FAILED, SUP_DIED, SUP_GONE };
+enum sup_op { SUP_SPAWN = 1, SUP_INT, SUP_TERM, SUP_KILL_CHILDREN, SUP_END, SUP_STARTED, SUP_FAILED, SUP_DIED, SUP_GONE, SUP_SIGNALLED };
 struct sup_message { uint32_t op; int32_t pid, code, signal; uint32_t proven; int32_t error; uint64_t since, cpu, cpu_self; };
 int  supervisor_fork(struct kernel *k);                       /* 0 or a negative error */
 long supervisor_send(struct kernel *k, const struct sup_message *m, const int *fds, int nfds);
-static inline void supervisor_order(struct kernel *k, uint32_t op, uint64_t since)
+static inline long supervisor_order(struct kernel *k, uint32_t op, uint64_t since)
 {
     struct sup_message m = { .op = op, .since = since };
-    supervisor_send(k, &m, NULL, 0);
+    return supervisor_send(k, &m, NULL, 0);
 }
 _Noreturn void spawn_child(struct kernel *k, const int fds[3]);   /* spawn.c: becomes the kernel */
 static inline uint64_t min64(uint64_t a, uint64_t b) { return a < b ? a : b; }

@@ -156,6 +156,7 @@ static void gone(struct kernel *k, const struct sup_message *m)
     uint8_t how = k->how;
     sys_close(k->supervisor);
     k->supervisor = -1;
+    k->unheard = 0;
     take_text(k);
     k->exit_code = m->code;
     k->signal = m->signal;
@@ -179,6 +180,8 @@ void supervisor_read(struct kernel *k)
 {
     struct sup_message m;
     long r = k->supervisor < 0 ? -E_AGAIN : sys_read(k->supervisor, &m, sizeof m);
+    if (r == -E_CONNRESET) /* it went with an order unread; what it said before is still there */
+        r = sys_read(k->supervisor, &m, sizeof m);
     if (r == -E_AGAIN || r == -E_INTR)
         return;
     if (r != (long)sizeof m)
@@ -195,6 +198,10 @@ void supervisor_read(struct kernel *k)
         break;
     case SUP_GONE:
         gone(k, &m);
+        break;
+    case SUP_SIGNALLED:
+        if (k->unheard && !--k->unheard && k->x.phase == X_WAIT && k->stage == K_READY)
+            exec_begin(k);
         break;
     default:
         break;

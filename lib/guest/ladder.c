@@ -23,6 +23,13 @@ static uint64_t rung(const struct exec *x, int n)
     }
 }
 
+static void order(struct kernel *k, enum sup_op op)
+{
+    if (supervisor_order(k, op, since(&k->x)) >= 0)
+        k->unheard++;
+    k->interrupted = 1;
+}
+
 static void begin(struct kernel *k, uint8_t cause, int hard)
 {
     struct exec *x = &k->x;
@@ -42,7 +49,7 @@ static void begin(struct kernel *k, uint8_t cause, int hard)
         kernel_kill(k, WIRE_HOW_KILLED, 0);
     } else {
         x->stage = 1;
-        supervisor_order(k, SUP_INT, since(x));
+        order(k, SUP_INT);
     }
 }
 
@@ -70,7 +77,7 @@ void ladder_step(struct kernel *k)
         if (x->stage == 4)
             kernel_kill(k, WIRE_HOW_KILLED, 0);
         else
-            supervisor_order(k, op[x->stage], since(x));
+            order(k, op[x->stage]);
         x->stage++;
     }
 }

@@ -150,14 +150,17 @@ static void order(void)
         break;
     case SUP_INT:
         signal_tree(SIGINT, SIGINT, m.since);
+        tell(SUP_SIGNALLED, 0, 0, 0);
         break;
     case SUP_TERM:
         signal_tree(SIGTERM, 0, m.since);
+        tell(SUP_SIGNALLED, 0, 0, 0);
         break;
     case SUP_KILL_CHILDREN:
         signal_tree(SIGKILL, 0, m.since);
         if (tree_pid)
             sys_kill(tree_pid, SIGINT);
+        tell(SUP_SIGNALLED, 0, 0, 0);
         break;
     default:
         end_tree();
@@ -232,6 +235,7 @@ int supervisor_fork(struct kernel *k)
         goto out;
     }
     k->supervisor_pid = (int)r;
+    k->unheard = 0;
     k->supervisor = s[0];
     sys_fcntl(s[0], F_SETFL, O_RDWR | O_NONBLOCK);
     ep_add(k->supervisor, EPOLLIN, EP_SUPERVISOR, k->gen, kernel_index(k));

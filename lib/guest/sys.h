@@ -74,7 +74,7 @@ static inline long sc6(long n, long a, long b, long c, long d, long e, long f)
 
 /* ---- errors (results are negative) */
 enum {
-    E_PERM = 1, E_NOENT = 2, E_SRCH = 3, E_INTR = 4, E_IO = 5, E_2BIG = 7, E_NOEXEC = 8, E_BADF = 9, E_CHILD = 10, E_AGAIN = 11, E_NOMEM = 12, E_ACCES = 13,
+    E_PERM = 1, E_NOENT = 2, E_SRCH = 3, E_INTR = 4, E_IO = 5, E_2BIG = 7, E_NOEXEC = 8, E_BADF = 9, E_CHILD = 10, E_AGAIN = 11, E_NOMEM = 12, E_CONNRESET = 104, E_ACCES = 13,
     E_BUSY = 16, E_EXIST = 17, E_NODEV = 19, E_NOTDIR = 20, E_INVAL = 22, E_NOSPC = 28, E_ROFS = 30, E_PIPE = 32, E_RANGE = 34, E_NAMETOOLONG = 36, E_NOSYS = 38, E_LOOP = 40,
     E_OPNOTSUPP = 95
 };

@@ -60,7 +60,7 @@ class Attacks:
         self.host, self.options = host, options
         self.mark = 'INTERP_TEST_MARK=%s' % uuid.uuid4().hex
         self.reached = None
-        self.ids = set()
+        self.ran = set()       # (id, way) of the snippets that really ran
 
     def config(self, flags='', **more):
         name, value = self.mark.split('=')
@@ -108,6 +108,7 @@ class Attacks:
 
     def run_in(self, host, row, way, flags, more):
         bad = []
+        self.ran.add((row['id'], way))
         with host.open(self.config(flags, **more)) as s:
             code = PRELUDE + row['try'] + '\n'
             if way == 'program':
@@ -524,12 +525,13 @@ def main():
             helper = getattr(attacks, 'help_' + name, None)
             if not helper and 'check' not in row:
                 without.append(name)
-            jobs = [(name + '/' + way, lambda way=way: attacks.run_checked(row, way)) for way in attacks.ways(row) if 'check' in row and options.way in (None, way)]
+            jobs = [(name + '/' + way, lambda row=row, way=way: attacks.run_checked(row, way)) for way in attacks.ways(row) if 'check' in row and options.way in (None, way)]
             if helper and not options.way:
                 jobs.append((name + '/helper', helper))
             work += jobs
         work += [(name, getattr(attacks, name)) for name in dir(attacks) if name.startswith('more_') and runner.chosen(name, options.only) and not options.way]
         titles = {row['id']: row['title'] for row in rows}
+        counted = set()
         for label, job in work:
             start = time.monotonic()
             try:
@@ -541,12 +543,16 @@ def main():
                 bad = [e]
             except Exception as e:
                 bad = ['%s: %s' % (type(e).__name__, e)]
+            if label.endswith(('/program', '/exec')):
+                counted.add(tuple(label.split('/')))
             if bad:
                 tally.fail(label, titles.get(label.split('/')[0], ''), *bad)
             else:
                 tally.ok(label)
                 if options.verbose:
                     print('ok   %s (%.0f ms)' % (label, (time.monotonic() - start) * 1e3), flush=True)
+    if counted != attacks.ran:
+        tally.fail('end', 'rows were counted that did not run', sorted(counted ^ attacks.ran))
     runner.told.clear()
     rest = runner.left_over(attacks.mark, 1)
     if rest:

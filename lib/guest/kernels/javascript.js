@@ -70,9 +70,21 @@ control.onread = function (buffer) {
     receive(String.fromCharCode(head[8]), head[9], at ? JSON.parse(decode(whole.subarray(0, at))) : {}, whole.subarray(at));
   }
 };
+// A SIGINT for the last exec may be heard late, since any thread may get it: it is waited for, up to 20 ms, while there is no exec that it could hit.
+// If it came as a watchdog stopped, Node has it in a semaphore, and the next watchdog would end the code that it guards: so one with nothing to guard takes it.
+let sigints = 0, overdue = false;
+function afterSignals(tries, go) {
+  if (overdue && !sigints && tries) { realTimeout(afterSignals, 1, tries - 1, go); return; }
+  if (overdue && !sigints) {
+    sigint.stop(); watchdog.start();
+    for (let i = 0; i < 5 && !watchdog.pending(); i++) Atomics.wait(nap, 0, 0, 1);
+    watchdog.stop(); sigint.stop(); sigint.start(2);
+  }
+  sigints = 0; go();
+}
 function receive(kind, status, request, blob) {
-  if (kind === 'P') { token = [...head.subarray(12, 16)]; openStreams(decode(blob), status === 1); }
-  else if (kind === 'E') { token = [...head.subarray(12, 16)]; exec(request, blob); }
+  if (kind === 'P') { token = [...head.subarray(12, 16)]; openStreams(decode(blob), (status & 1) === 1); overdue = (status & 2) && !sigints; }
+  else if (kind === 'E') { token = [...head.subarray(12, 16)]; afterSignals(20, () => exec(request, blob)); }
   else reallyExit(0);
 }
 
@@ -86,6 +98,15 @@ function syncStream(fd) {                   // writes are synchronous: all outpu
       done();
     },
   });
+  // Past Writable's own state: an interrupt in the middle of a write would leave it "writing" for ever, and all later output in its queue.
+  const slow = s.write, { nextTick } = process;
+  s.write = function write(chunk, encoding, done) {
+    if (typeof encoding === 'function') { done = encoding; encoding = undefined; }
+    if ((typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) || s.writableEnded || s.destroyed || s.writableCorked) return apply(slow, s, [chunk, encoding, done]);
+    try { writeAll(fd, typeof chunk === 'string' ? bufferFrom(chunk, encoding) : chunk); } catch { /* closed by user code, or nobody reads */ }
+    if (typeof done === 'function') apply(nextTick, process, [done]);
+    return true;
+  };
   s.fd = fd; s._type = 'pipe'; s._isStdio = true; s.destroySoon = s.destroy; s._destroy = (e, done) => done(e);
   return s;
 }
@@ -457,7 +478,7 @@ async function evaluate(me, src, options) {
   const began = Date.now();
   sigint.stop(); watchdog.start();
   try { runner.runInThisContext({ breakOnSigint: true }); } catch (e) {
-    if (e && e.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') { me.interrupt(); return; }
+    if (e && e.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') { sigints++; me.interrupt(); return; }
     if (started) throw e;
     job();                                  // user code broke methods of `process` that Node needs for it
   } finally {
@@ -467,7 +488,7 @@ async function evaluate(me, src, options) {
     if (watchdog.stop()) me.interrupted = true;
     sigint.stop(); sigint.start(2);         // the watchdog leaves a handler that would end the process
   }
-  if (me.interrupted) { me.interrupt(); return; }
+  if (me.interrupted) { sigints++; me.interrupt(); return; }
   const answer = await Promise.race([reply, me.ended]);
   if (!answer || me.exit !== undefined) return;
   if (answer.e) throw answer.e;
@@ -546,7 +567,7 @@ function failed(kind, e) {
   else writeAll(2, encode('Uncaught ' + describe(e).traceback + '\n'));
 }
 const onException = (e) => failed('uncaughtException', e), onRejection = (e) => failed('unhandledRejection', e);
-const onSigint = () => { if (current && !apply(listenerCount, process, ['SIGINT'])) current.interrupt(); };
+const onSigint = () => { sigints++; if (current && !apply(listenerCount, process, ['SIGINT'])) current.interrupt(); };
 // A handle of our own: process.removeAllListeners() takes away also what makes process.on('SIGINT') work.
 const { Signal } = binding('signal_wrap'), sigint = new Signal();
 const { startSigintWatchdog, stopSigintWatchdog, watchdogHasPendingSigint } = binding('contextify');

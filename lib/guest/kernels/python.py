@@ -1416,7 +1416,7 @@ def serve():
             return
         if kind == 'P':
             S.token = token
-            adopt(fds, status == 1)
+            adopt(fds, status & 1)
             if not spare:
                 hold_spare()
         elif kind == 'E':
