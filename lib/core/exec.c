@@ -97,7 +97,7 @@ static void build_code(struct interp__exec *e, const interp_request *r)
     interp__buf_str(&j, "}");
     uint8_t h[KFRAME_HEADER];
     struct kframe f = { .json_len = (uint32_t)j.len, .bin_len = (uint32_t)r->code.len, .token = e->token, .type = 'E' };
-    kframe_put(h, &f);
+    interp__kframe_put(h, &f);
     interp__buf_reserve(&e->code, sizeof h + j.len + r->code.len);
     interp__buf_add(&e->code, h, sizeof h);
     interp__buf_add(&e->code, j.p, j.len);
@@ -194,7 +194,7 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
         return;
     }
     struct wire_out o = { b.p, b.p + b.cap, 0 };
-    wire_put_exec(&o, &m);
+    interp__wire_put_exec(&o, &m);
     interp__peer_frame(s, WIRE_EXEC, 0, 0, b.p, (size_t)(o.p - b.p));
     interp__buf_free(&b);
     e->sent = 1;

@@ -124,11 +124,11 @@ static void put_list(struct wire_out *o, const char *const *list, const char *ex
     uint16_t n = 0;
     while (list && list[n])
         n++;
-    wire_put_u16(o, (uint16_t)(n + (extra != NULL)));
+    interp__wire_put_u16(o, (uint16_t)(n + (extra != NULL)));
     for (uint16_t i = 0; i < n; i++)
-        wire_put_string(o, list[i], strlen(list[i]));
+        interp__wire_put_string(o, list[i], strlen(list[i]));
     if (extra)
-        wire_put_string(o, extra, extra_len);
+        interp__wire_put_string(o, extra, extra_len);
 }
 
 /* The base environment, unless the config sets that name; then the config's. */
@@ -148,11 +148,11 @@ static void put_env(struct wire_out *o, struct interp_session *s, const struct i
         list[n++] = "INTERP_CACHED=1";
     else if (k->want_cache)
         list[n++] = "INTERP_WANT_CACHE=1";
-    wire_put_u16(o, (uint16_t)(n + s->env.count));
+    interp__wire_put_u16(o, (uint16_t)(n + s->env.count));
     for (uint16_t i = 0; i < n; i++)
-        wire_put_string(o, list[i], strlen(list[i]));
+        interp__wire_put_string(o, list[i], strlen(list[i]));
     for (size_t at = 0; at < s->env.text.len; at += strlen((char *)s->env.text.p + at) + 1)
-        wire_put_string(o, s->env.text.p + at, strlen((char *)s->env.text.p + at));
+        interp__wire_put_string(o, s->env.text.p + at, strlen((char *)s->env.text.p + at));
 }
 
 static void start(struct interp_session *s, struct interp__kernel *k, uint64_t timeout_ns, int may_cache)
@@ -189,11 +189,11 @@ static void start(struct interp_session *s, struct interp__kernel *k, uint64_t t
                             .flags = (uint8_t)((k->sent_cached ? WIRE_START_CACHED : 0) | (k->want_cache ? WIRE_START_WANT_CACHE : 0)), .timeout_ns = timeout_ns };
     if (k->sent_cached)
         m.id = k->cached_id;
-    wire_put_start(&o, &m);
+    interp__wire_put_start(&o, &m);
     put_list(&o, l->candidates, NULL, 0);
     put_list(&o, l->args, (const char *)l->boot, l->boot ? (size_t)(l->boot_end - l->boot) : 0);
     put_env(&o, s, k);
-    wire_put_string(&o, l->code_template, l->code_template ? (size_t)(l->template_end - l->code_template) : 0);
+    interp__wire_put_string(&o, l->code_template, l->code_template ? (size_t)(l->template_end - l->code_template) : 0);
     interp__peer_frame(s, WIRE_KERNEL_START, 0, 0, b.p, (size_t)(o.p - b.p));
     interp__buf_free(&b);
 }

@@ -160,7 +160,7 @@ int interp__kframes_feed(struct interp__kframes *k, const void *v, size_t n)
         size_t need = KFRAME_HEADER;
         struct kframe f = { 0 };
         if (k->frame.len >= KFRAME_HEADER) {
-            if (kframe_get(k->frame.p, &f))
+            if (interp__kframe_get(k->frame.p, &f))
                 return -1;
             need = (size_t)KFRAME_HEADER + f.json_len + f.bin_len;
         }
@@ -171,7 +171,7 @@ int interp__kframes_feed(struct interp__kframes *k, const void *v, size_t n)
         p += part, n -= part;
         if (k->frame.len < KFRAME_HEADER)
             continue;
-        if (kframe_get(k->frame.p, &f))
+        if (interp__kframe_get(k->frame.p, &f))
             return -1;
         if (k->frame.len == (size_t)KFRAME_HEADER + f.json_len + f.bin_len) {
             int rc = take(k, &f, k->frame.p + KFRAME_HEADER, k->frame.p + KFRAME_HEADER + f.json_len);

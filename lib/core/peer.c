@@ -10,7 +10,7 @@ void interp__peer_frame(struct interp_session *s, uint8_t type, uint8_t flags, u
     uint8_t h[WIRE_HEADER];
     if (interp__buf_reserve(&s->out, WIRE_HEADER + n))
         return;
-    wire_header(&s->peer, h, type, flags, channel, (uint32_t)n);
+    interp__wire_header(&s->peer, h, type, flags, channel, (uint32_t)n);
     interp__buf_add(&s->out, h, sizeof h);
     interp__buf_add(&s->out, p, n);
 }
@@ -22,7 +22,7 @@ void interp__peer_hello(struct interp_session *s)
     struct wire_hello m = { .version_min = WIRE_VERSION, .version_max = WIRE_VERSION, .lease_ns = interp__ms(s->v.session_idle),
                             .watch_bytes = interp__link_reached_is(s->link, "memory", "cgroup") ? 0 : s->v.memory, .umask = 022, .pids = (uint32_t)s->v.pids };
     memcpy(m.session, s->id_bytes, WIRE_ID);
-    wire_put_hello(&o, &m);
+    interp__wire_put_hello(&o, &m);
     interp__peer_frame(s, WIRE_HELLO, 0, 0, b, (size_t)(o.p - b));
     s->hello_sent = 1;
 }
@@ -46,7 +46,7 @@ void interp__peer_credit(struct interp_session *s, uint16_t channel, uint32_t by
         *left += due;
     uint8_t b[4];
     struct wire_out o = { b, b + sizeof b, 0 };
-    wire_put_u32(&o, due);
+    interp__wire_put_u32(&o, due);
     interp__peer_frame(s, WIRE_CREDIT, 0, channel, b, sizeof b);
 }
 
@@ -131,7 +131,7 @@ static int data(struct interp_session *s, const struct wire_frame *f)
             /* the window comes back at once; what a start may send is bounded by kframes */
             uint8_t b[4];
             struct wire_out o = { b, b + sizeof b, 0 };
-            wire_put_u32(&o, f->size);
+            interp__wire_put_u32(&o, f->size);
             k->rx_left += f->size;
             interp__peer_frame(s, WIRE_CREDIT, 0, f->channel, b, sizeof b);
             return 0;
@@ -142,8 +142,8 @@ static int data(struct interp_session *s, const struct wire_frame *f)
 static int credit(struct interp_session *s, const struct wire_frame *f)
 {
     struct wire_in i;
-    wire_in_init(&i, f->payload, f->size);
-    uint32_t n = wire_u32(&i), *left = NULL;
+    interp__wire_in_init(&i, f->payload, f->size);
+    uint32_t n = interp__wire_u32(&i), *left = NULL;
     struct interp__exec *e = interp__exec_by_channel(s, f->channel);
     if (e && f->channel - e->base < 2)
         left = &e->tx_credit[f->channel - e->base];
@@ -160,15 +160,15 @@ static int credit(struct interp_session *s, const struct wire_frame *f)
 static int request(struct interp_session *s, const struct wire_frame *f)
 {
     struct wire_in i;
-    wire_in_init(&i, f->payload, f->size);
-    uint64_t id = wire_u64(&i);
-    (void)wire_string(&i);
+    interp__wire_in_init(&i, f->payload, f->size);
+    uint64_t id = interp__wire_u64(&i);
+    (void)interp__wire_string(&i);
     if (i.bad)
         return -1;
     uint8_t b[16];
     struct wire_out o = { b, b + sizeof b, 0 };
-    wire_put_u64(&o, id);
-    wire_put_u8(&o, WIRE_REPLY_UNSUPPORTED);   /* no method is served by this version */
+    interp__wire_put_u64(&o, id);
+    interp__wire_put_u8(&o, WIRE_REPLY_UNSUPPORTED);   /* no method is served by this version */
     interp__peer_frame(s, WIRE_REPLY, 0, 0, b, (size_t)(o.p - b));
     return 0;
 }
@@ -177,10 +177,10 @@ static int late(struct interp_session *s, const struct wire_frame *f)
 {
     struct wire_in i;
     uint8_t id[WIRE_ID];
-    wire_in_init(&i, f->payload, f->size);
-    wire_bytes(&i, id, WIRE_ID);
-    uint8_t stream = wire_u8(&i);
-    uint32_t dropped = wire_u32(&i);
+    interp__wire_in_init(&i, f->payload, f->size);
+    interp__wire_bytes(&i, id, WIRE_ID);
+    uint8_t stream = interp__wire_u8(&i);
+    uint32_t dropped = interp__wire_u32(&i);
     if (i.bad || stream < 1 || stream > 2)
         return -1;
     interp__late_take(s, id, stream, dropped, i.p, (size_t)(i.end - i.p));
@@ -190,8 +190,8 @@ static int late(struct interp_session *s, const struct wire_frame *f)
 static int fatal(struct interp_session *s, const struct wire_frame *f)
 {
     struct wire_in i;
-    wire_in_init(&i, f->payload, f->size);
-    struct wire_str reason = wire_string(&i), text = wire_string(&i);
+    interp__wire_in_init(&i, f->payload, f->size);
+    struct wire_str reason = interp__wire_string(&i), text = interp__wire_string(&i);
     char r[64];
     if (i.bad)
         return -1;
@@ -217,7 +217,7 @@ static int frame(struct interp_session *s, const struct wire_frame *f)
         return -1;
     switch (f->type) {
     case WIRE_WELCOME: {
-        if (s->welcomed || wire_get_welcome(f, &s->welcome) || s->welcome.version != WIRE_VERSION)
+        if (s->welcomed || interp__wire_get_welcome(f, &s->welcome) || s->welcome.version != WIRE_VERSION)
             return -1;
         s->welcomed = 1;
         atomic_store(&s->status, INTERP_SESSION_OPEN);
@@ -233,16 +233,16 @@ static int frame(struct interp_session *s, const struct wire_frame *f)
         return credit(s, f);
     case WIRE_KERNEL_READY: {
         struct wire_ready_msg m;
-        if (wire_get_ready(f, &m))
+        if (interp__wire_get_ready(f, &m))
             return -1;
         interp__kernel_ready(s, &m);
         return 0;
     }
     case WIRE_KERNEL_GONE: {
         struct wire_in i;
-        wire_in_init(&i, f->payload, f->size);
-        uint16_t id = wire_u16(&i);
-        uint8_t proven = wire_u8(&i);
+        interp__wire_in_init(&i, f->payload, f->size);
+        uint16_t id = interp__wire_u16(&i);
+        uint8_t proven = interp__wire_u8(&i);
         if (i.bad)
             return -1;
         interp__kernel_gone(s, id, proven);
@@ -250,7 +250,7 @@ static int frame(struct interp_session *s, const struct wire_frame *f)
     }
     case WIRE_EXIT: {
         struct wire_exit m;
-        if (wire_get_exit(f, &m))
+        if (interp__wire_get_exit(f, &m))
             return -1;
         struct interp__exec *e = interp__exec_by_id(s, m.id);
         if (!e)
@@ -307,7 +307,7 @@ int interp__peer_read(struct interp_session *s)
         size_t at = 0;
         for (;;) {
             struct wire_frame f;
-            long k = wire_next(&s->peer, s->in.p + at, s->in.len - at, 1, &f);
+            long k = interp__wire_next(&s->peer, s->in.p + at, s->in.len - at, 1, &f);
             if (k < 0)
                 return violation(s);
             if (k == 0)

@@ -8,7 +8,7 @@ static void send_exit(const struct wire_exit *m)
 {
     struct wire_out o;
     out_begin(&o, 128);
-    wire_put_exit(&o, m);
+    interp__wire_put_exit(&o, m);
     out_end(WIRE_EXIT, 0, &o);
 }
 
@@ -92,7 +92,7 @@ void exec_respawn(struct kernel *k)
 void exec_request(const struct wire_frame *f)
 {
     struct wire_exec m;
-    if (wire_get_exec(f, &m) < 0 || m.base < WIRE_CHANNEL_FIRST || m.base > UINT16_MAX - 2 || m.code_bytes > CODE_MAX)
+    if (interp__wire_get_exec(f, &m) < 0 || m.base < WIRE_CHANNEL_FIRST || m.base > UINT16_MAX - 2 || m.code_bytes > CODE_MAX)
         fatal("protocol", "malformed EXEC");
     struct kernel *k = kernel_find(m.kernel);
     if (k && k->x.phase)
@@ -239,7 +239,7 @@ void exec_begin(struct kernel *k)
         uint32_t len = k->kind == WIRE_KIND_PATHS ? (uint32_t)strlen(x->files) : 0;
         struct kframe f = { .bin_len = len, .token = x->token, .type = 'P', .status = (uint8_t)((x->flags & WIRE_EXEC_STDIN ? 1 : 0) | (k->interrupted ? 2 : 0)) };
         k->interrupted = 0;
-        kframe_put(p, &f);
+        interp__kframe_put(p, &f);
         memcpy(p + KFRAME_HEADER, x->files, len);
         ring_front(q, p, KFRAME_HEADER + len);
         x->code_skip = KFRAME_HEADER + len;

@@ -32,7 +32,7 @@ int frames_start(struct kernel *k)
         k->head_len += (uint32_t)r;
         if (k->head_len < KFRAME_HEADER)
             return k->control_ready;
-        if (kframe_get(k->head, &k->frame) < 0 || k->frame.token)
+        if (interp__kframe_get(k->head, &k->frame) < 0 || k->frame.token)
             return start_broken(k);
         k->body = (uint64_t)k->frame.json_len + k->frame.bin_len;
         k->info_len = 0;
@@ -88,7 +88,7 @@ static int header_good(struct kernel *k)
 {
     struct exec *x = &k->x;
     struct kframe *f = &k->frame;
-    if (kframe_get(k->head, f) < 0 || f->token != x->token)
+    if (interp__kframe_get(k->head, f) < 0 || f->token != x->token)
         return 0;
     switch (f->type) {
     case 'd':

@@ -45,8 +45,8 @@ static void say_gone(uint16_t id, int proven)
 {
     struct wire_out o;
     out_begin(&o, 8);
-    wire_put_u16(&o, id);
-    wire_put_u8(&o, (uint8_t)proven);
+    interp__wire_put_u16(&o, id);
+    interp__wire_put_u8(&o, (uint8_t)proven);
     out_end(WIRE_KERNEL_GONE, 0, &o);
 }
 

@@ -12,9 +12,9 @@ static uint8_t waiting;    /* something waits for that */
 
 static void put(const struct opipe *p, struct wire_out *o)
 {
-    wire_put_bytes(o, p->id, WIRE_ID);
-    wire_put_u8(o, p->stream);
-    wire_put_u32(o, p->dropped);
+    interp__wire_put_bytes(o, p->id, WIRE_ID);
+    interp__wire_put_u8(o, p->stream);
+    interp__wire_put_u32(o, p->dropped);
 }
 
 static void tell_dropped(struct opipe *p)

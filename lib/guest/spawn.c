@@ -20,9 +20,9 @@ static _Noreturn void fail(const char *what, long e)
 static size_t unpack(const struct spec *s, uint32_t at, char **v, size_t n, size_t max, size_t *used)
 {
     struct wire_in in;
-    wire_in_init(&in, s->raw + at, s->len - at);
-    for (unsigned left = wire_u16(&in); left && n < max; left--) {
-        struct wire_str w = wire_string(&in);
+    interp__wire_in_init(&in, s->raw + at, s->len - at);
+    for (unsigned left = interp__wire_u16(&in); left && n < max; left--) {
+        struct wire_str w = interp__wire_string(&in);
         if (in.bad || w.len + 1u > sizeof text - *used)
             break;
         v[n++] = text + *used;

@@ -8,11 +8,11 @@ struct spec specs[KERNELS];
 static uint32_t skip_list(struct wire_in *in, const uint8_t *base, unsigned max)
 {
     uint32_t at = (uint32_t)(in->p - base);
-    unsigned n = wire_u16(in);
+    unsigned n = interp__wire_u16(in);
     if (n > max)
         in->bad = 1;
     for (; n && !in->bad; n--) {
-        struct wire_str s = wire_string(in);
+        struct wire_str s = interp__wire_string(in);
         for (unsigned i = 0; i < s.len; i++)
             in->bad |= !s.p[i];
     }
@@ -24,11 +24,11 @@ static int keep_spec(struct spec *s, const struct wire_start *m)
     struct wire_in in;
     s->len = (uint32_t)(m->rest.end - m->rest.p);
     memcpy(s->raw, m->rest.p, s->len);
-    wire_in_init(&in, s->raw, s->len);
+    interp__wire_in_init(&in, s->raw, s->len);
     s->candidates = skip_list(&in, s->raw, 64);
     s->args = skip_list(&in, s->raw, 250);
     s->env = skip_list(&in, s->raw, 500);
-    struct wire_str t = wire_string(&in);
+    struct wire_str t = interp__wire_string(&in);
     s->template_len = t.len;
     s->template = in.bad ? 0 : (uint32_t)(t.p - s->raw);
     return in.bad ? -1 : 0;
@@ -70,15 +70,15 @@ static int look(struct kernel *k, const struct spec *s)
 {
     struct wire_in in;
     struct wire_str path = { NULL, 0 };
-    wire_in_init(&in, s->raw + s->env, s->len - s->env);
-    for (unsigned n = wire_u16(&in); n; n--) {
-        struct wire_str e = wire_string(&in);
+    interp__wire_in_init(&in, s->raw + s->env, s->len - s->env);
+    for (unsigned n = interp__wire_u16(&in); n; n--) {
+        struct wire_str e = interp__wire_string(&in);
         if (e.len > 5 && memcmp(e.p, "PATH=", 5) == 0)
             path.p = e.p + 5, path.len = (uint16_t)(e.len - 5);
     }
-    wire_in_init(&in, s->raw + s->candidates, s->len - s->candidates);
-    for (unsigned n = wire_u16(&in); n; n--) {
-        struct wire_str c = wire_string(&in);
+    interp__wire_in_init(&in, s->raw + s->candidates, s->len - s->candidates);
+    for (unsigned n = interp__wire_u16(&in); n; n--) {
+        struct wire_str c = interp__wire_string(&in);
         if (!c.len)
             continue;
         if (c.p[0] == '/') {
@@ -122,7 +122,7 @@ void start_answer(struct kernel *k, uint8_t status)
     };
     struct wire_out o;
     out_begin(&o, PATH_LEN + 2 * TEXT_MAX + 128);
-    wire_put_ready(&o, &m);
+    interp__wire_put_ready(&o, &m);
     out_end(WIRE_KERNEL_READY, 0, &o);
 }
 
@@ -131,14 +131,14 @@ static void refuse(uint16_t id, uint8_t status)
     struct wire_ready_msg m = { .kernel = id, .status = status, .exit_code = -1 };
     struct wire_out o;
     out_begin(&o, 128);
-    wire_put_ready(&o, &m);
+    interp__wire_put_ready(&o, &m);
     out_end(WIRE_KERNEL_READY, 0, &o);
 }
 
 void start_request(const struct wire_frame *f)
 {
     struct wire_start m;
-    if (wire_get_start(f, &m) < 0 || m.kind < WIRE_KIND_PASSED || m.kind > WIRE_KIND_SCRIPT || m.channel < WIRE_CHANNEL_FIRST)
+    if (interp__wire_get_start(f, &m) < 0 || m.kind < WIRE_KIND_PASSED || m.kind > WIRE_KIND_SCRIPT || m.channel < WIRE_CHANNEL_FIRST)
         fatal("protocol", "malformed KERNEL_START");
     struct kernel *k = kernel_find(m.kernel);
     for (struct kernel *q = kernels; !k && q < kernels + KERNELS; q++)

@@ -109,7 +109,7 @@ uint8_t *out_place(void)
 }
 void out_commit(uint8_t type, uint8_t flags, uint16_t channel, size_t n)
 {
-    wire_header(&T.peer, T.out + T.tail, type, flags, channel, (uint32_t)n);
+    interp__wire_header(&T.peer, T.out + T.tail, type, flags, channel, (uint32_t)n);
     T.tail += (uint32_t)(WIRE_HEADER + n);
 }
 void out_begin(struct wire_out *o, size_t max)
@@ -129,7 +129,7 @@ void send_credit(uint16_t channel, uint32_t bytes)
 {
     struct wire_out o;
     out_begin(&o, 4);
-    wire_put_u32(&o, bytes);
+    interp__wire_put_u32(&o, bytes);
     out_end(WIRE_CREDIT, channel, &o);
 }
 
@@ -137,8 +137,8 @@ _Noreturn void fatal(const char *reason, const char *message)
 {
     struct wire_out o;
     out_begin(&o, 256);
-    wire_put_string(&o, reason, strlen(reason));
-    wire_put_string(&o, message, strlen(message));
+    interp__wire_put_string(&o, reason, strlen(reason));
+    interp__wire_put_string(&o, message, strlen(message));
     out_end(WIRE_FATAL, 0, &o);
     for (int i = 0; i < 10 && T.tail > T.head; i++) {
         struct pollfd_k p = { T.out_fd, POLLOUT, 0 };
@@ -154,7 +154,7 @@ _Noreturn void fatal(const char *reason, const char *message)
 static void hello(const struct wire_frame *f)
 {
     struct wire_hello h;
-    if (wire_get_hello(f, &h) < 0)
+    if (interp__wire_get_hello(f, &h) < 0)
         fatal("protocol", "malformed HELLO");
     if (h.version_min > WIRE_VERSION || h.version_max < WIRE_VERSION)
         fatal("version", "no common protocol version");
@@ -169,15 +169,15 @@ static void hello(const struct wire_frame *f)
     };
     struct wire_out o;
     out_begin(&o, 64);
-    wire_put_welcome(&o, &w);
+    interp__wire_put_welcome(&o, &w);
     out_end(WIRE_WELCOME, 0, &o);
 }
 
 static void credit(const struct wire_frame *f)
 {
     struct wire_in in;
-    wire_in_init(&in, f->payload, f->size);
-    uint32_t n = wire_u32(&in), *c = NULL;
+    interp__wire_in_init(&in, f->payload, f->size);
+    uint32_t n = interp__wire_u32(&in), *c = NULL;
     if (in.bad || n > WIRE_WINDOW)
         fatal("protocol", "malformed CREDIT");
     if (f->channel == WIRE_CHANNEL_LATE) {
@@ -219,7 +219,7 @@ static void dispatch(const struct wire_frame *f)
     struct wire_in in;
     if (A.greeted != (f->type != WIRE_HELLO))
         fatal("protocol", A.greeted ? "a second HELLO" : "the first frame is no HELLO");
-    wire_in_init(&in, f->payload, f->size);
+    interp__wire_in_init(&in, f->payload, f->size);
     switch (f->type) {
     case WIRE_HELLO:
         hello(f);
@@ -238,7 +238,7 @@ static void dispatch(const struct wire_frame *f)
         start_request(f);
         return;
     case WIRE_KERNEL_STOP: {
-        uint16_t id = wire_u16(&in);
+        uint16_t id = interp__wire_u16(&in);
         if (in.bad)
             fatal("protocol", "malformed KERNEL_STOP");
         kernel_stop(id);
@@ -249,8 +249,8 @@ static void dispatch(const struct wire_frame *f)
         return;
     case WIRE_INTERRUPT: {
         uint8_t id[WIRE_ID];
-        wire_bytes(&in, id, WIRE_ID);
-        uint8_t cause = wire_u8(&in), hard = wire_u8(&in);
+        interp__wire_bytes(&in, id, WIRE_ID);
+        uint8_t cause = interp__wire_u8(&in), hard = interp__wire_u8(&in);
         if (in.bad || cause < WIRE_CAUSE_WALL || cause > WIRE_CAUSE_CANCEL)
             fatal("protocol", "malformed INTERRUPT");
         ladder_interrupt(id, cause, hard);
@@ -286,7 +286,7 @@ int stream_input(void)
         T.stalled = T.tail - T.head > OUT_HIGH;
         if (T.stalled)
             break;
-        long n = wire_next(&T.peer, T.in + at, T.have - at, 0, &f);
+        long n = interp__wire_next(&T.peer, T.in + at, T.have - at, 0, &f);
         if (n < 0)
             fatal("protocol", "malformed frame");
         if (!n)

@@ -15,7 +15,7 @@ static void st32(uint8_t *p, uint32_t v)
     p[0] = (uint8_t)v, p[1] = (uint8_t)(v >> 8), p[2] = (uint8_t)(v >> 16), p[3] = (uint8_t)(v >> 24);
 }
 
-void kframe_put(uint8_t out[KFRAME_HEADER], const struct kframe *f)
+void interp__kframe_put(uint8_t out[KFRAME_HEADER], const struct kframe *f)
 {
     st32(out, f->json_len);
     st32(out + 4, f->bin_len);
@@ -23,7 +23,7 @@ void kframe_put(uint8_t out[KFRAME_HEADER], const struct kframe *f)
     st32(out + 12, f->token);
 }
 
-int kframe_get(const uint8_t in[KFRAME_HEADER], struct kframe *f)
+int interp__kframe_get(const uint8_t in[KFRAME_HEADER], struct kframe *f)
 {
     f->json_len = le32(in);
     f->bin_len = le32(in + 4);
@@ -32,7 +32,7 @@ int kframe_get(const uint8_t in[KFRAME_HEADER], struct kframe *f)
     return f->json_len > KFRAME_JSON_MAX || f->bin_len > KFRAME_BIN_MAX || in[10] || in[11] ? -1 : 0;
 }
 
-void wire_header(struct wire_peer *p, uint8_t out[WIRE_HEADER], uint8_t type, uint8_t flags, uint16_t channel, uint32_t size)
+void interp__wire_header(struct wire_peer *p, uint8_t out[WIRE_HEADER], uint8_t type, uint8_t flags, uint16_t channel, uint32_t size)
 {
     st32(out, size);
     out[4] = type, out[5] = flags, out[6] = (uint8_t)channel, out[7] = (uint8_t)(channel >> 8);
@@ -54,7 +54,7 @@ static int may_send(uint8_t type, int from_agent)
     }
 }
 
-long wire_next(struct wire_peer *p, const uint8_t *buf, size_t len, int from_agent, struct wire_frame *f)
+long interp__wire_next(struct wire_peer *p, const uint8_t *buf, size_t len, int from_agent, struct wire_frame *f)
 {
     if (len < WIRE_HEADER)
         return 0;
@@ -81,7 +81,7 @@ long wire_next(struct wire_peer *p, const uint8_t *buf, size_t len, int from_age
     return (long)(WIRE_HEADER + f->size);
 }
 
-void wire_in_init(struct wire_in *i, const void *p, size_t n)
+void interp__wire_in_init(struct wire_in *i, const void *p, size_t n)
 {
     i->p = p;
     i->end = i->p + n;
@@ -97,36 +97,36 @@ static const uint8_t *take(struct wire_in *i, size_t n)
     i->p += n;
     return p;
 }
-uint8_t wire_u8(struct wire_in *i)
+uint8_t interp__wire_u8(struct wire_in *i)
 {
     const uint8_t *p = take(i, 1);
     return p ? *p : 0;
 }
-uint16_t wire_u16(struct wire_in *i)
+uint16_t interp__wire_u16(struct wire_in *i)
 {
     const uint8_t *p = take(i, 2);
     return (uint16_t)(p ? (unsigned)p[0] | (unsigned)p[1] << 8 : 0u);
 }
-uint32_t wire_u32(struct wire_in *i)
+uint32_t interp__wire_u32(struct wire_in *i)
 {
     const uint8_t *p = take(i, 4);
     return p ? le32(p) : 0;
 }
-uint64_t wire_u64(struct wire_in *i)
+uint64_t interp__wire_u64(struct wire_in *i)
 {
-    uint64_t lo = wire_u32(i);
-    return lo | (uint64_t)wire_u32(i) << 32;
+    uint64_t lo = interp__wire_u32(i);
+    return lo | (uint64_t)interp__wire_u32(i) << 32;
 }
-void wire_bytes(struct wire_in *i, void *out, size_t n)
+void interp__wire_bytes(struct wire_in *i, void *out, size_t n)
 {
     const uint8_t *p = take(i, n);
     uint8_t *o = out;
     for (size_t k = 0; k < n; k++)
         o[k] = p ? p[k] : 0;
 }
-struct wire_str wire_string(struct wire_in *i)
+struct wire_str interp__wire_string(struct wire_in *i)
 {
-    struct wire_str s = { NULL, wire_u16(i) };
+    struct wire_str s = { NULL, interp__wire_u16(i) };
     s.p = take(i, s.len);
     if (!s.p)
         s.len = 0;
@@ -143,229 +143,229 @@ static uint8_t *room(struct wire_out *o, size_t n)
     o->p += n;
     return p;
 }
-void wire_put_u8(struct wire_out *o, uint8_t v)
+void interp__wire_put_u8(struct wire_out *o, uint8_t v)
 {
     uint8_t *p = room(o, 1);
     if (p)
         *p = v;
 }
-void wire_put_u16(struct wire_out *o, uint16_t v)
+void interp__wire_put_u16(struct wire_out *o, uint16_t v)
 {
     uint8_t *p = room(o, 2);
     if (p)
         p[0] = (uint8_t)v, p[1] = (uint8_t)(v >> 8);
 }
-void wire_put_u32(struct wire_out *o, uint32_t v)
+void interp__wire_put_u32(struct wire_out *o, uint32_t v)
 {
     uint8_t *p = room(o, 4);
     if (p)
         st32(p, v);
 }
-void wire_put_u64(struct wire_out *o, uint64_t v)
+void interp__wire_put_u64(struct wire_out *o, uint64_t v)
 {
-    wire_put_u32(o, (uint32_t)v);
-    wire_put_u32(o, (uint32_t)(v >> 32));
+    interp__wire_put_u32(o, (uint32_t)v);
+    interp__wire_put_u32(o, (uint32_t)(v >> 32));
 }
-void wire_put_bytes(struct wire_out *o, const void *s, size_t n)
+void interp__wire_put_bytes(struct wire_out *o, const void *s, size_t n)
 {
     uint8_t *p = room(o, n);
     if (p && n)
         copy(p, s, n);
 }
-void wire_put_string(struct wire_out *o, const void *s, size_t n)
+void interp__wire_put_string(struct wire_out *o, const void *s, size_t n)
 {
     if (n > UINT16_MAX) {
         o->bad = 1;
         return;
     }
-    wire_put_u16(o, (uint16_t)n);
-    wire_put_bytes(o, s, n);
+    interp__wire_put_u16(o, (uint16_t)n);
+    interp__wire_put_bytes(o, s, n);
 }
 
 static struct wire_in cursor(const struct wire_frame *f)
 {
     struct wire_in i;
-    wire_in_init(&i, f->payload, f->size);
+    interp__wire_in_init(&i, f->payload, f->size);
     return i;
 }
 static void get_identity(struct wire_in *i, struct wire_identity *d)
 {
-    d->inode = wire_u64(i);
-    d->mtime_ns = wire_u64(i);
-    d->ctime_ns = wire_u64(i);
-    d->size = wire_u64(i);
+    d->inode = interp__wire_u64(i);
+    d->mtime_ns = interp__wire_u64(i);
+    d->ctime_ns = interp__wire_u64(i);
+    d->size = interp__wire_u64(i);
 }
 static void put_identity(struct wire_out *o, const struct wire_identity *d)
 {
-    wire_put_u64(o, d->inode);
-    wire_put_u64(o, d->mtime_ns);
-    wire_put_u64(o, d->ctime_ns);
-    wire_put_u64(o, d->size);
+    interp__wire_put_u64(o, d->inode);
+    interp__wire_put_u64(o, d->mtime_ns);
+    interp__wire_put_u64(o, d->ctime_ns);
+    interp__wire_put_u64(o, d->size);
 }
 
-int wire_get_hello(const struct wire_frame *f, struct wire_hello *m)
+int interp__wire_get_hello(const struct wire_frame *f, struct wire_hello *m)
 {
     struct wire_in i = cursor(f);
-    m->version_min = wire_u16(&i);
-    m->version_max = wire_u16(&i);
-    m->capabilities = wire_u32(&i);
-    wire_bytes(&i, m->session, WIRE_ID);
-    wire_bytes(&i, m->secret, WIRE_ID);
-    m->lease_ns = wire_u64(&i);
-    m->watch_bytes = wire_u64(&i);
-    m->umask = wire_u32(&i);
-    m->pids = wire_u32(&i);
+    m->version_min = interp__wire_u16(&i);
+    m->version_max = interp__wire_u16(&i);
+    m->capabilities = interp__wire_u32(&i);
+    interp__wire_bytes(&i, m->session, WIRE_ID);
+    interp__wire_bytes(&i, m->secret, WIRE_ID);
+    m->lease_ns = interp__wire_u64(&i);
+    m->watch_bytes = interp__wire_u64(&i);
+    m->umask = interp__wire_u32(&i);
+    m->pids = interp__wire_u32(&i);
     return i.bad ? -1 : 0;
 }
-void wire_put_hello(struct wire_out *o, const struct wire_hello *m)
+void interp__wire_put_hello(struct wire_out *o, const struct wire_hello *m)
 {
-    wire_put_u16(o, m->version_min);
-    wire_put_u16(o, m->version_max);
-    wire_put_u32(o, m->capabilities);
-    wire_put_bytes(o, m->session, WIRE_ID);
-    wire_put_bytes(o, m->secret, WIRE_ID);
-    wire_put_u64(o, m->lease_ns);
-    wire_put_u64(o, m->watch_bytes);
-    wire_put_u32(o, m->umask);
-    wire_put_u32(o, m->pids);
+    interp__wire_put_u16(o, m->version_min);
+    interp__wire_put_u16(o, m->version_max);
+    interp__wire_put_u32(o, m->capabilities);
+    interp__wire_put_bytes(o, m->session, WIRE_ID);
+    interp__wire_put_bytes(o, m->secret, WIRE_ID);
+    interp__wire_put_u64(o, m->lease_ns);
+    interp__wire_put_u64(o, m->watch_bytes);
+    interp__wire_put_u32(o, m->umask);
+    interp__wire_put_u32(o, m->pids);
 }
 
-int wire_get_welcome(const struct wire_frame *f, struct wire_welcome *m)
+int interp__wire_get_welcome(const struct wire_frame *f, struct wire_welcome *m)
 {
     struct wire_in i = cursor(f);
-    m->version = wire_u16(&i);
-    m->arch = wire_u16(&i);
-    m->capabilities = wire_u32(&i);
-    m->ids = wire_u8(&i);
-    m->landlock = wire_u8(&i);
-    m->scoped = wire_u8(&i);
-    m->memory = wire_u8(&i);
-    m->uid = wire_u32(&i);
+    m->version = interp__wire_u16(&i);
+    m->arch = interp__wire_u16(&i);
+    m->capabilities = interp__wire_u32(&i);
+    m->ids = interp__wire_u8(&i);
+    m->landlock = interp__wire_u8(&i);
+    m->scoped = interp__wire_u8(&i);
+    m->memory = interp__wire_u8(&i);
+    m->uid = interp__wire_u32(&i);
     return i.bad ? -1 : 0;
 }
-void wire_put_welcome(struct wire_out *o, const struct wire_welcome *m)
+void interp__wire_put_welcome(struct wire_out *o, const struct wire_welcome *m)
 {
-    wire_put_u16(o, m->version);
-    wire_put_u16(o, m->arch);
-    wire_put_u32(o, m->capabilities);
-    wire_put_u8(o, m->ids);
-    wire_put_u8(o, m->landlock);
-    wire_put_u8(o, m->scoped);
-    wire_put_u8(o, m->memory);
-    wire_put_u32(o, m->uid);
+    interp__wire_put_u16(o, m->version);
+    interp__wire_put_u16(o, m->arch);
+    interp__wire_put_u32(o, m->capabilities);
+    interp__wire_put_u8(o, m->ids);
+    interp__wire_put_u8(o, m->landlock);
+    interp__wire_put_u8(o, m->scoped);
+    interp__wire_put_u8(o, m->memory);
+    interp__wire_put_u32(o, m->uid);
 }
 
-int wire_get_start(const struct wire_frame *f, struct wire_start *m)
+int interp__wire_get_start(const struct wire_frame *f, struct wire_start *m)
 {
     struct wire_in i = cursor(f);
-    m->kernel = wire_u16(&i);
-    m->channel = wire_u16(&i);
-    m->kind = wire_u8(&i);
-    m->flags = wire_u8(&i);
-    (void)wire_u16(&i);
-    m->timeout_ns = wire_u64(&i);
+    m->kernel = interp__wire_u16(&i);
+    m->channel = interp__wire_u16(&i);
+    m->kind = interp__wire_u8(&i);
+    m->flags = interp__wire_u8(&i);
+    (void)interp__wire_u16(&i);
+    m->timeout_ns = interp__wire_u64(&i);
     get_identity(&i, &m->id);
     m->rest = i;
     return i.bad ? -1 : 0;
 }
-void wire_put_start(struct wire_out *o, const struct wire_start *m)
+void interp__wire_put_start(struct wire_out *o, const struct wire_start *m)
 {
-    wire_put_u16(o, m->kernel);
-    wire_put_u16(o, m->channel);
-    wire_put_u8(o, m->kind);
-    wire_put_u8(o, m->flags);
-    wire_put_u16(o, 0);
-    wire_put_u64(o, m->timeout_ns);
+    interp__wire_put_u16(o, m->kernel);
+    interp__wire_put_u16(o, m->channel);
+    interp__wire_put_u8(o, m->kind);
+    interp__wire_put_u8(o, m->flags);
+    interp__wire_put_u16(o, 0);
+    interp__wire_put_u64(o, m->timeout_ns);
     put_identity(o, &m->id);
 }
 
-int wire_get_ready(const struct wire_frame *f, struct wire_ready_msg *m)
+int interp__wire_get_ready(const struct wire_frame *f, struct wire_ready_msg *m)
 {
     struct wire_in i = cursor(f);
-    m->kernel = wire_u16(&i);
-    m->status = wire_u8(&i);
-    m->restored = wire_u8(&i);
-    m->exit_code = (int32_t)wire_u32(&i);
-    m->signal = (int32_t)wire_u32(&i);
+    m->kernel = interp__wire_u16(&i);
+    m->status = interp__wire_u8(&i);
+    m->restored = interp__wire_u8(&i);
+    m->exit_code = (int32_t)interp__wire_u32(&i);
+    m->signal = (int32_t)interp__wire_u32(&i);
     get_identity(&i, &m->id);
-    m->path = wire_string(&i);
-    m->info = wire_string(&i);
-    m->text = wire_string(&i);
+    m->path = interp__wire_string(&i);
+    m->info = interp__wire_string(&i);
+    m->text = interp__wire_string(&i);
     return i.bad ? -1 : 0;
 }
-void wire_put_ready(struct wire_out *o, const struct wire_ready_msg *m)
+void interp__wire_put_ready(struct wire_out *o, const struct wire_ready_msg *m)
 {
-    wire_put_u16(o, m->kernel);
-    wire_put_u8(o, m->status);
-    wire_put_u8(o, m->restored);
-    wire_put_u32(o, (uint32_t)m->exit_code);
-    wire_put_u32(o, (uint32_t)m->signal);
+    interp__wire_put_u16(o, m->kernel);
+    interp__wire_put_u8(o, m->status);
+    interp__wire_put_u8(o, m->restored);
+    interp__wire_put_u32(o, (uint32_t)m->exit_code);
+    interp__wire_put_u32(o, (uint32_t)m->signal);
     put_identity(o, &m->id);
-    wire_put_string(o, m->path.p, m->path.len);
-    wire_put_string(o, m->info.p, m->info.len);
-    wire_put_string(o, m->text.p, m->text.len);
+    interp__wire_put_string(o, m->path.p, m->path.len);
+    interp__wire_put_string(o, m->info.p, m->info.len);
+    interp__wire_put_string(o, m->text.p, m->text.len);
 }
 
-int wire_get_exec(const struct wire_frame *f, struct wire_exec *m)
+int interp__wire_get_exec(const struct wire_frame *f, struct wire_exec *m)
 {
     struct wire_in i = cursor(f);
-    wire_bytes(&i, m->id, WIRE_ID);
-    m->kernel = wire_u16(&i);
-    m->base = wire_u16(&i);
-    m->flags = wire_u32(&i);
-    m->number = wire_u32(&i);
-    m->token = wire_u32(&i);
-    m->timeout_ns = wire_u64(&i);
-    m->grace_ns = wire_u64(&i);
-    m->code_bytes = wire_u32(&i);
-    m->prefix = wire_string(&i);
+    interp__wire_bytes(&i, m->id, WIRE_ID);
+    m->kernel = interp__wire_u16(&i);
+    m->base = interp__wire_u16(&i);
+    m->flags = interp__wire_u32(&i);
+    m->number = interp__wire_u32(&i);
+    m->token = interp__wire_u32(&i);
+    m->timeout_ns = interp__wire_u64(&i);
+    m->grace_ns = interp__wire_u64(&i);
+    m->code_bytes = interp__wire_u32(&i);
+    m->prefix = interp__wire_string(&i);
     return i.bad ? -1 : 0;
 }
-void wire_put_exec(struct wire_out *o, const struct wire_exec *m)
+void interp__wire_put_exec(struct wire_out *o, const struct wire_exec *m)
 {
-    wire_put_bytes(o, m->id, WIRE_ID);
-    wire_put_u16(o, m->kernel);
-    wire_put_u16(o, m->base);
-    wire_put_u32(o, m->flags);
-    wire_put_u32(o, m->number);
-    wire_put_u32(o, m->token);
-    wire_put_u64(o, m->timeout_ns);
-    wire_put_u64(o, m->grace_ns);
-    wire_put_u32(o, m->code_bytes);
-    wire_put_string(o, m->prefix.p, m->prefix.len);
+    interp__wire_put_bytes(o, m->id, WIRE_ID);
+    interp__wire_put_u16(o, m->kernel);
+    interp__wire_put_u16(o, m->base);
+    interp__wire_put_u32(o, m->flags);
+    interp__wire_put_u32(o, m->number);
+    interp__wire_put_u32(o, m->token);
+    interp__wire_put_u64(o, m->timeout_ns);
+    interp__wire_put_u64(o, m->grace_ns);
+    interp__wire_put_u32(o, m->code_bytes);
+    interp__wire_put_string(o, m->prefix.p, m->prefix.len);
 }
 
-int wire_get_exit(const struct wire_frame *f, struct wire_exit *m)
+int interp__wire_get_exit(const struct wire_frame *f, struct wire_exit *m)
 {
     struct wire_in i = cursor(f);
-    wire_bytes(&i, m->id, WIRE_ID);
-    m->how = wire_u8(&i);
-    m->status = wire_u8(&i);
-    m->interrupted = wire_u8(&i);
-    m->kernel_state = wire_u8(&i);
-    m->exit_code = (int32_t)wire_u32(&i);
-    m->signal = (int32_t)wire_u32(&i);
-    m->wall_ns = wire_u64(&i);
-    m->cpu_ns = wire_u64(&i);
-    m->memory_peak = wire_u64(&i);
-    m->oom_kills = wire_u32(&i);
-    m->limits_hit = wire_u32(&i);
-    m->flags = wire_u32(&i);
+    interp__wire_bytes(&i, m->id, WIRE_ID);
+    m->how = interp__wire_u8(&i);
+    m->status = interp__wire_u8(&i);
+    m->interrupted = interp__wire_u8(&i);
+    m->kernel_state = interp__wire_u8(&i);
+    m->exit_code = (int32_t)interp__wire_u32(&i);
+    m->signal = (int32_t)interp__wire_u32(&i);
+    m->wall_ns = interp__wire_u64(&i);
+    m->cpu_ns = interp__wire_u64(&i);
+    m->memory_peak = interp__wire_u64(&i);
+    m->oom_kills = interp__wire_u32(&i);
+    m->limits_hit = interp__wire_u32(&i);
+    m->flags = interp__wire_u32(&i);
     return i.bad ? -1 : 0;
 }
-void wire_put_exit(struct wire_out *o, const struct wire_exit *m)
+void interp__wire_put_exit(struct wire_out *o, const struct wire_exit *m)
 {
-    wire_put_bytes(o, m->id, WIRE_ID);
-    wire_put_u8(o, m->how);
-    wire_put_u8(o, m->status);
-    wire_put_u8(o, m->interrupted);
-    wire_put_u8(o, m->kernel_state);
-    wire_put_u32(o, (uint32_t)m->exit_code);
-    wire_put_u32(o, (uint32_t)m->signal);
-    wire_put_u64(o, m->wall_ns);
-    wire_put_u64(o, m->cpu_ns);
-    wire_put_u64(o, m->memory_peak);
-    wire_put_u32(o, m->oom_kills);
-    wire_put_u32(o, m->limits_hit);
-    wire_put_u32(o, m->flags);
+    interp__wire_put_bytes(o, m->id, WIRE_ID);
+    interp__wire_put_u8(o, m->how);
+    interp__wire_put_u8(o, m->status);
+    interp__wire_put_u8(o, m->interrupted);
+    interp__wire_put_u8(o, m->kernel_state);
+    interp__wire_put_u32(o, (uint32_t)m->exit_code);
+    interp__wire_put_u32(o, (uint32_t)m->signal);
+    interp__wire_put_u64(o, m->wall_ns);
+    interp__wire_put_u64(o, m->cpu_ns);
+    interp__wire_put_u64(o, m->memory_peak);
+    interp__wire_put_u32(o, m->oom_kills);
+    interp__wire_put_u32(o, m->limits_hit);
+    interp__wire_put_u32(o, m->flags);
 }

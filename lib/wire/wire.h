@@ -44,8 +44,8 @@ enum { WIRE_ARCH_X86_64 = 1, WIRE_ARCH_AARCH64 = 2 };
 #define KFRAME_JSON_MAX (1u << 20)
 #define KFRAME_BIN_MAX  (32u << 20)
 struct kframe { uint32_t json_len, bin_len, token; uint8_t type, status; };
-void kframe_put(uint8_t out[KFRAME_HEADER], const struct kframe *f);
-int  kframe_get(const uint8_t in[KFRAME_HEADER], struct kframe *f);      /* 0, or -1: a length over its bound or a reserved byte set */
+void interp__kframe_put(uint8_t out[KFRAME_HEADER], const struct kframe *f);
+int  interp__kframe_get(const uint8_t in[KFRAME_HEADER], struct kframe *f);      /* 0, or -1: a length over its bound or a reserved byte set */
 
 /* ---- frames */
 struct wire_frame {
@@ -57,30 +57,30 @@ struct wire_frame {
 struct wire_peer { uint32_t sent, acked, taken; };   /* last seq sent; highest of them acknowledged; last seq taken in */
 
 /* Writes a header for a frame with this payload size into out and advances p->sent. */
-void wire_header(struct wire_peer *p, uint8_t out[WIRE_HEADER], uint8_t type, uint8_t flags, uint16_t channel, uint32_t size);
+void interp__wire_header(struct wire_peer *p, uint8_t out[WIRE_HEADER], uint8_t type, uint8_t flags, uint16_t channel, uint32_t size);
 
 /* Looks for one whole frame at the start of buf. >0: bytes it takes, *f filled (payload points into buf).
    0: more bytes are needed. <0: violation (a size, a flag, a number out of order); the stream is dead.
    A type is checked against what the side `from_agent` may send. */
-long wire_next(struct wire_peer *p, const uint8_t *buf, size_t len, int from_agent, struct wire_frame *f);
+long interp__wire_next(struct wire_peer *p, const uint8_t *buf, size_t len, int from_agent, struct wire_frame *f);
 
 /* ---- payload cursors: out-of-bounds makes `bad` stick; reads then give zeros */
 struct wire_in { const uint8_t *p, *end; int bad; };
 struct wire_out { uint8_t *p, *end; int bad; };
 struct wire_str { const uint8_t *p; uint16_t len; };
-void     wire_in_init(struct wire_in *i, const void *p, size_t n);
-uint8_t  wire_u8(struct wire_in *i);
-uint16_t wire_u16(struct wire_in *i);
-uint32_t wire_u32(struct wire_in *i);
-uint64_t wire_u64(struct wire_in *i);
-void     wire_bytes(struct wire_in *i, void *out, size_t n);
-struct wire_str wire_string(struct wire_in *i);
-void     wire_put_u8(struct wire_out *o, uint8_t v);
-void     wire_put_u16(struct wire_out *o, uint16_t v);
-void     wire_put_u32(struct wire_out *o, uint32_t v);
-void     wire_put_u64(struct wire_out *o, uint64_t v);
-void     wire_put_bytes(struct wire_out *o, const void *p, size_t n);
-void     wire_put_string(struct wire_out *o, const void *p, size_t n);   /* longer than 65,535: bad */
+void     interp__wire_in_init(struct wire_in *i, const void *p, size_t n);
+uint8_t  interp__wire_u8(struct wire_in *i);
+uint16_t interp__wire_u16(struct wire_in *i);
+uint32_t interp__wire_u32(struct wire_in *i);
+uint64_t interp__wire_u64(struct wire_in *i);
+void     interp__wire_bytes(struct wire_in *i, void *out, size_t n);
+struct wire_str interp__wire_string(struct wire_in *i);
+void     interp__wire_put_u8(struct wire_out *o, uint8_t v);
+void     interp__wire_put_u16(struct wire_out *o, uint16_t v);
+void     interp__wire_put_u32(struct wire_out *o, uint32_t v);
+void     interp__wire_put_u64(struct wire_out *o, uint64_t v);
+void     interp__wire_put_bytes(struct wire_out *o, const void *p, size_t n);
+void     interp__wire_put_string(struct wire_out *o, const void *p, size_t n);   /* longer than 65,535: bad */
 
 /* ---- messages with many fields: one reader and one writer each. Readers return 0, or -1 for a malformed payload. */
 struct wire_identity { uint64_t inode, mtime_ns, ctime_ns, size; };
@@ -92,16 +92,16 @@ struct wire_exit { uint8_t id[WIRE_ID]; uint8_t how, status, interrupted, kernel
 /* KERNEL_START's lists are left to a cursor: `rest` stands at the candidates list. */
 struct wire_start { uint16_t kernel, channel; uint8_t kind, flags; uint64_t timeout_ns; struct wire_identity id; struct wire_in rest; };
 
-int  wire_get_hello(const struct wire_frame *f, struct wire_hello *m);
-int  wire_get_welcome(const struct wire_frame *f, struct wire_welcome *m);
-int  wire_get_start(const struct wire_frame *f, struct wire_start *m);
-int  wire_get_ready(const struct wire_frame *f, struct wire_ready_msg *m);
-int  wire_get_exec(const struct wire_frame *f, struct wire_exec *m);
-int  wire_get_exit(const struct wire_frame *f, struct wire_exit *m);
-void wire_put_hello(struct wire_out *o, const struct wire_hello *m);
-void wire_put_welcome(struct wire_out *o, const struct wire_welcome *m);
-void wire_put_start(struct wire_out *o, const struct wire_start *m);      /* without the lists, which the caller appends */
-void wire_put_ready(struct wire_out *o, const struct wire_ready_msg *m);
-void wire_put_exec(struct wire_out *o, const struct wire_exec *m);
-void wire_put_exit(struct wire_out *o, const struct wire_exit *m);
+int  interp__wire_get_hello(const struct wire_frame *f, struct wire_hello *m);
+int  interp__wire_get_welcome(const struct wire_frame *f, struct wire_welcome *m);
+int  interp__wire_get_start(const struct wire_frame *f, struct wire_start *m);
+int  interp__wire_get_ready(const struct wire_frame *f, struct wire_ready_msg *m);
+int  interp__wire_get_exec(const struct wire_frame *f, struct wire_exec *m);
+int  interp__wire_get_exit(const struct wire_frame *f, struct wire_exit *m);
+void interp__wire_put_hello(struct wire_out *o, const struct wire_hello *m);
+void interp__wire_put_welcome(struct wire_out *o, const struct wire_welcome *m);
+void interp__wire_put_start(struct wire_out *o, const struct wire_start *m);      /* without the lists, which the caller appends */
+void interp__wire_put_ready(struct wire_out *o, const struct wire_ready_msg *m);
+void interp__wire_put_exec(struct wire_out *o, const struct wire_exec *m);
+void interp__wire_put_exit(struct wire_out *o, const struct wire_exit *m);
 #endif

@@ -51,7 +51,7 @@ static size_t e_frame(uint8_t *out, uint32_t token)
 {
     static const char json[] = "{\"n\":1,\"name\":\"<exec 1>\",\"env\":{},\"options\":{}}", code[] = "x=1";
     struct kframe f = { .json_len = sizeof json - 1, .bin_len = sizeof code - 1, .type = 'E', .token = token };
-    kframe_put(out, &f);
+    interp__kframe_put(out, &f);
     memcpy(out + KFRAME_HEADER, json, sizeof json - 1);
     memcpy(out + KFRAME_HEADER + sizeof json - 1, code, sizeof code - 1);
     return KFRAME_HEADER + sizeof json - 1 + sizeof code - 1;
@@ -77,7 +77,7 @@ static void direct_start(const char *boot, const char *driver, size_t n)
     uint8_t b[65536];
     struct kframe f;
     all(control, b, KFRAME_HEADER);
-    kframe_get(b, &f);
+    interp__kframe_get(b, &f);
     all(control, b, f.json_len + f.bin_len);
 }
 static void direct_exec(uint32_t token)
@@ -89,7 +89,7 @@ static void direct_exec(uint32_t token)
         exit(2);
     fcntl(o[0], F_SETFL, O_NONBLOCK), fcntl(e[0], F_SETFL, O_NONBLOCK);
     struct kframe p = { .type = 'P', .token = token };
-    kframe_put(b, &p);
+    interp__kframe_put(b, &p);
     size_t len = KFRAME_HEADER + e_frame(b + KFRAME_HEADER, token);
     struct iovec v = { b, len };
     union { struct cmsghdr h; char room[CMSG_SPACE(8)]; } c = { .h = { .cmsg_len = CMSG_LEN(8), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
@@ -118,7 +118,7 @@ static uint8_t in[1 << 18];
 static size_t have;
 static void send_frame(uint8_t *b, size_t *at, uint8_t type, uint8_t flags, uint16_t channel, const void *p, size_t n)
 {
-    wire_header(&peer, b + *at, type, flags, channel, (uint32_t)n);
+    interp__wire_header(&peer, b + *at, type, flags, channel, (uint32_t)n);
     memcpy(b + *at + WIRE_HEADER, p, n);
     *at += WIRE_HEADER + n;
 }
@@ -132,7 +132,7 @@ static void wait_for(uint8_t type)
     for (;;) {
         struct wire_frame f;
         long n;
-        while ((n = wire_next(&peer, in, have, 1, &f)) > 0) {
+        while ((n = interp__wire_next(&peer, in, have, 1, &f)) > 0) {
             int hit = f.type == type;
             if (f.type == WIRE_FATAL || n < 0)
                 exit(4);
@@ -164,15 +164,15 @@ static void agent_start(const char *agent, const char *boot, const char *driver,
     close(s[1]);
     struct wire_hello h = { .version_min = 1, .version_max = 1, .umask = 022 };
     struct wire_out o = { p, p + sizeof p, 0 };
-    wire_put_hello(&o, &h);
+    interp__wire_put_hello(&o, &h);
     send_frame(b, &at, WIRE_HELLO, 0, 0, p, (size_t)(o.p - p));
     o = (struct wire_out){ p, p + sizeof p, 0 };
     struct wire_start m = { .kernel = 1, .channel = 16, .kind = WIRE_KIND_PASSED };
-    wire_put_start(&o, &m);
-    wire_put_u16(&o, 1), wire_put_string(&o, "/usr/bin/python3", 16);
-    wire_put_u16(&o, 2), wire_put_string(&o, "-c", 2), wire_put_string(&o, boot, strlen(boot));
-    wire_put_u16(&o, 2), wire_put_string(&o, "PATH=/usr/bin:/bin", 18), wire_put_string(&o, "LANG=C.UTF-8", 12);
-    wire_put_string(&o, "", 0);
+    interp__wire_put_start(&o, &m);
+    interp__wire_put_u16(&o, 1), interp__wire_put_string(&o, "/usr/bin/python3", 16);
+    interp__wire_put_u16(&o, 2), interp__wire_put_string(&o, "-c", 2), interp__wire_put_string(&o, boot, strlen(boot));
+    interp__wire_put_u16(&o, 2), interp__wire_put_string(&o, "PATH=/usr/bin:/bin", 18), interp__wire_put_string(&o, "LANG=C.UTF-8", 12);
+    interp__wire_put_string(&o, "", 0);
     send_frame(b, &at, WIRE_KERNEL_START, 0, 0, p, (size_t)(o.p - p));
     send_frame(b, &at, WIRE_DATA, WIRE_FLAG_END, 16, driver, n);
     flush_out(b, at);
@@ -186,7 +186,7 @@ static void agent_exec(uint32_t token)
     uint8_t x[128];
     memcpy(m.id, &token, 4);
     struct wire_out o = { x, x + sizeof x, 0 };
-    wire_put_exec(&o, &m);
+    interp__wire_put_exec(&o, &m);
     send_frame(b, &at, WIRE_EXEC, 0, 0, x, (size_t)(o.p - x));
     send_frame(b, &at, WIRE_DATA, WIRE_FLAG_END, 20, p, n);
     flush_out(b, at);

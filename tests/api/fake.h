@@ -75,7 +75,7 @@ static int fake_write(struct fake_agent *a, const void *p, size_t n)
 static int fake_send(struct fake_agent *a, uint8_t type, uint8_t flags, uint16_t channel, const void *p, size_t n)
 {
     uint8_t *b = malloc(WIRE_HEADER + n);
-    wire_header(&a->peer, b, type, flags, channel, (uint32_t)n);
+    interp__wire_header(&a->peer, b, type, flags, channel, (uint32_t)n);
     if (n)
         memcpy(b + WIRE_HEADER, p, n);
     int rc = fake_write(a, b, WIRE_HEADER + n);
@@ -88,7 +88,7 @@ static void fake_credit(struct fake_agent *a, uint16_t channel, uint32_t n)
     struct wire_out o = { b, b + 4, 0 };
     if (!n)
         return;
-    wire_put_u32(&o, n);
+    interp__wire_put_u32(&o, n);
     fake_send(a, WIRE_CREDIT, 0, channel, b, 4);
 }
 /* Takes one frame in; blocks for it up to ms (-1: for ever). 1 one was taken, 0 none, -1 the stream is over. */
@@ -96,7 +96,7 @@ static int fake_frame(struct fake_agent *a, int ms)
 {
     struct wire_frame f;
     long n;
-    while ((n = wire_next(&a->peer, a->in, a->nin, 0, &f)) == 0) {
+    while ((n = interp__wire_next(&a->peer, a->in, a->nin, 0, &f)) == 0) {
         struct pollfd p = { a->fd, POLLIN, 0 };
         int ready = poll(&p, 1, ms);
         if (ready < 0 && errno == EINTR)
@@ -113,16 +113,16 @@ static int fake_frame(struct fake_agent *a, int ms)
         return a->dead = 1, -1;
     }
     struct wire_in i;
-    wire_in_init(&i, f.payload, f.size);
+    interp__wire_in_init(&i, f.payload, f.size);
     switch (f.type) {
     case WIRE_HELLO: {
         struct wire_hello h;
         uint8_t b[64];
         struct wire_out o = { b, b + sizeof b, 0 };
         struct wire_welcome w = { .version = WIRE_VERSION, .arch = WIRE_ARCH_X86_64, .ids = 2, .landlock = 6, .scoped = 1, .memory = 1, .uid = 1000 };
-        if (wire_get_hello(&f, &h) || h.version_min > WIRE_VERSION || h.version_max < WIRE_VERSION || !h.lease_ns)
+        if (interp__wire_get_hello(&f, &h) || h.version_min > WIRE_VERSION || h.version_max < WIRE_VERSION || !h.lease_ns)
             fprintf(stderr, "# a bad HELLO\n");
-        wire_put_welcome(&o, &w);
+        interp__wire_put_welcome(&o, &w);
         if (!a->b->mute)
             fake_send(a, WIRE_WELCOME, 0, 0, b, (size_t)(o.p - b));
         break;
@@ -131,27 +131,27 @@ static int fake_frame(struct fake_agent *a, int ms)
         struct wire_start s;
         uint8_t b[256];
         struct wire_out o = { b, b + sizeof b, 0 };
-        if (wire_get_start(&f, &s))
+        if (interp__wire_get_start(&f, &s))
             break;
         a->kind[s.kernel % 64] = s.kind;
         static const char path[] = "/fake/interpreter", info[] = "{\"language\":\"fake\",\"version\":\"3.11.2\"}";
         struct wire_ready_msg r = { .kernel = s.kernel, .status = WIRE_READY_OK, .exit_code = -1, .id = { 1, 2, 3, 4 } };
         r.path = (struct wire_str){ (const uint8_t *)path, sizeof path - 1 };
         r.info = (struct wire_str){ (const uint8_t *)info, sizeof info - 1 };
-        wire_put_ready(&o, &r);
+        interp__wire_put_ready(&o, &r);
         fake_send(a, WIRE_KERNEL_READY, 0, 0, b, (size_t)(o.p - b));
         break;
     }
     case WIRE_KERNEL_STOP: {
         uint8_t b[3];
         struct wire_out o = { b, b + sizeof b, 0 };
-        wire_put_u16(&o, wire_u16(&i));
-        wire_put_u8(&o, 1);
+        interp__wire_put_u16(&o, interp__wire_u16(&i));
+        interp__wire_put_u8(&o, 1);
         fake_send(a, WIRE_KERNEL_GONE, 0, 0, b, 3);
         break;
     }
     case WIRE_EXEC:
-        if (a->running || wire_get_exec(&f, &a->e))
+        if (a->running || interp__wire_get_exec(&f, &a->e))
             break;
         a->running = 1;
         a->interrupted = a->hard = 0;
@@ -174,12 +174,12 @@ static int fake_frame(struct fake_agent *a, int ms)
         break;
     case WIRE_CREDIT:
         if (a->running && f.channel >= a->e.base && f.channel < a->e.base + 3)
-            a->credit[f.channel - a->e.base] += wire_u32(&i);
+            a->credit[f.channel - a->e.base] += interp__wire_u32(&i);
         break;
     case WIRE_INTERRUPT: {
         uint8_t id[WIRE_ID];
-        wire_bytes(&i, id, WIRE_ID);
-        uint8_t cause = wire_u8(&i), hard = wire_u8(&i);
+        interp__wire_bytes(&i, id, WIRE_ID);
+        uint8_t cause = interp__wire_u8(&i), hard = interp__wire_u8(&i);
         if (a->running && !memcmp(id, a->e.id, WIRE_ID)) {
             a->interrupted = cause;
             a->hard |= hard;
@@ -215,7 +215,7 @@ static void fake_kframe(struct fake_agent *a, uint8_t type, uint8_t status, cons
 {
     struct kframe k = { (uint32_t)strlen(json), (uint32_t)nbin, a->e.token, type, status };
     uint8_t h[KFRAME_HEADER];
-    kframe_put(h, &k);
+    interp__kframe_put(h, &k);
     fake_data(a, 0, h, sizeof h);
     fake_data(a, 0, json, strlen(json));
     fake_data(a, 0, bin, nbin);
@@ -228,7 +228,7 @@ static void fake_exit(struct fake_agent *a, uint8_t how, uint8_t word, int32_t c
                            .memory_peak = UINT64_MAX, .flags = WIRE_EXIT_RAN };
     x.kernel_state = how == WIRE_HOW_FINAL ? WIRE_KERNEL_ALIVE : WIRE_KERNEL_PROVEN;
     memcpy(x.id, a->e.id, WIRE_ID);
-    wire_put_exit(&o, &x);
+    interp__wire_put_exit(&o, &x);
     a->running = 0;
     fake_send(a, WIRE_EXIT, 0, 0, b, (size_t)(o.p - b));
 }
@@ -239,10 +239,10 @@ static void fake_bad(struct fake_agent *a, const char *word)
     static uint8_t zeros[WIRE_PAYLOAD_MAX];
     struct wire_peer p = a->peer;
     if (!strcmp(word, "size")) {
-        wire_header(&p, h, WIRE_DATA, 0, a->e.base, 0xffffffffu);
+        interp__wire_header(&p, h, WIRE_DATA, 0, a->e.base, 0xffffffffu);
         fake_write(a, h, WIRE_HEADER);
     } else if (!strcmp(word, "type")) {
-        wire_header(&p, h, 99, 0, 0, 0);
+        interp__wire_header(&p, h, 99, 0, 0, 0);
         fake_write(a, h, WIRE_HEADER);
     } else if (!strcmp(word, "host-type")) {
         fake_send(a, WIRE_EXEC, 0, 0, zeros, 54);
@@ -282,8 +282,8 @@ static void fake_bad(struct fake_agent *a, const char *word)
     } else if (!strcmp(word, "fatal")) {
         uint8_t b[64];
         struct wire_out o = { b, b + sizeof b, 0 };
-        wire_put_string(&o, "test", 4);
-        wire_put_string(&o, "said \x1b[31m by the test", 22);
+        interp__wire_put_string(&o, "test", 4);
+        interp__wire_put_string(&o, "said \x1b[31m by the test", 22);
         fake_send(a, WIRE_FATAL, 0, 0, b, (size_t)(o.p - b));
     } else if (!strcmp(word, "garbage")) {
         for (size_t i = 0; i < sizeof h; i++)
@@ -302,7 +302,7 @@ static void fake_run(struct fake_agent *a)
     char text[300];
     if (a->kind[a->e.kernel % 64] != WIRE_KIND_SCRIPT && n >= KFRAME_HEADER) {   /* framed: one whole kernel frame */
         struct kframe k;
-        if (kframe_get(code, &k) || KFRAME_HEADER + k.json_len + k.bin_len != n || k.type != 'E' || k.token != a->e.token)
+        if (interp__kframe_get(code, &k) || KFRAME_HEADER + k.json_len + k.bin_len != n || k.type != 'E' || k.token != a->e.token)
             fprintf(stderr, "# a bad kernel frame from the host\n");
         code += KFRAME_HEADER + k.json_len;
         n = k.bin_len;

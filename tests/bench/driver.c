@@ -90,7 +90,7 @@ static int frame(struct driver *d, int wait)
     struct kframe f;
     for (;;) {
         if (d->n >= KFRAME_HEADER) {
-            if (kframe_get(d->buf, &f))
+            if (interp__kframe_get(d->buf, &f))
                 return 0;
             size_t whole = (size_t)KFRAME_HEADER + f.json_len + f.bin_len;
             if (whole > sizeof d->buf)
@@ -216,7 +216,7 @@ static int drain(int fd)
 static void put_frame(uint8_t *out, size_t *n, uint32_t token, uint8_t type, const char *json, const char *bin)
 {
     struct kframe f = { (uint32_t)strlen(json), (uint32_t)strlen(bin), token, type, 0 };
-    kframe_put(out + *n, &f);
+    interp__kframe_put(out + *n, &f);
     memcpy(out + *n + KFRAME_HEADER, json, f.json_len);
     memcpy(out + *n + KFRAME_HEADER + f.json_len, bin, f.bin_len);
     *n += (size_t)KFRAME_HEADER + f.json_len + f.bin_len;

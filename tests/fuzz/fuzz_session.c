@@ -33,7 +33,7 @@ static void put(struct agent *a, uint8_t type, uint8_t flags, uint16_t channel, 
         return;
     if (spoil)
         a->peer.sent += 3;
-    wire_header(&a->peer, a->out + a->nout, type, flags, channel, (uint32_t)n);
+    interp__wire_header(&a->peer, a->out + a->nout, type, flags, channel, (uint32_t)n);
     if (n)
         memcpy(a->out + a->nout + WIRE_HEADER, p, n);
     a->nout += WIRE_HEADER + n;
@@ -43,7 +43,7 @@ static void take(struct agent *a)
     struct wire_frame f;
     size_t at = 0;
     for (;;) {
-        long n = wire_next(&a->peer, a->in + at, a->nin - at, 0, &f);
+        long n = interp__wire_next(&a->peer, a->in + at, a->nin - at, 0, &f);
         FUZZ_CHECK(n >= 0);                            /* the host itself never breaks the protocol */
         if (n == 0)
             break;
@@ -52,20 +52,20 @@ static void take(struct agent *a)
             uint8_t b[64];
             struct wire_out o = { b, b + sizeof b, 0 };
             struct wire_welcome w = { .version = WIRE_VERSION, .arch = 1, .ids = 2, .memory = 1, .uid = 1000 };
-            wire_put_welcome(&o, &w);
+            interp__wire_put_welcome(&o, &w);
             put(a, WIRE_WELCOME, 0, 0, b, (size_t)(o.p - b), 0);
             a->welcomed = 1;
         } else if (f.type == WIRE_KERNEL_START) {
             struct wire_start s;
-            FUZZ_CHECK(wire_get_start(&f, &s) == 0);
+            FUZZ_CHECK(interp__wire_get_start(&f, &s) == 0);
             uint8_t b[128];
             struct wire_out o = { b, b + sizeof b, 0 };
             struct wire_ready_msg r = { .kernel = s.kernel, .status = WIRE_READY_OK, .exit_code = -1 };
-            wire_put_ready(&o, &r);
+            interp__wire_put_ready(&o, &r);
             put(a, WIRE_KERNEL_READY, 0, 0, b, (size_t)(o.p - b), 0);
         } else if (f.type == WIRE_EXEC) {
             struct wire_exec e;
-            FUZZ_CHECK(wire_get_exec(&f, &e) == 0);
+            FUZZ_CHECK(interp__wire_get_exec(&f, &e) == 0);
             memcpy(a->id, e.id, WIRE_ID);
             a->base = e.base;
             a->started = 1;

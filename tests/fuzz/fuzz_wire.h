@@ -6,17 +6,17 @@
 static void lists(struct wire_in *i)
 {
     for (int list = 0; list < 3 && !i->bad; list++)
-        for (unsigned n = wire_u16(i); n && !i->bad; n--) {
-            struct wire_str s = wire_string(i);
+        for (unsigned n = interp__wire_u16(i); n && !i->bad; n--) {
+            struct wire_str s = interp__wire_string(i);
             FUZZ_CHECK(!s.len || s.p + s.len <= i->end);
         }
-    (void)wire_string(i);
+    (void)interp__wire_string(i);
 }
 /* What was read must encode to the bytes that were read: no field is lost, none is invented. */
 #define AGAIN(kind, m, f)                                                                                         \
     do {                                                                                                          \
         struct wire_out o = { again, again + sizeof again, 0 };                                                   \
-        wire_put_##kind(&o, &(m));                                                                                \
+        interp__wire_put_##kind(&o, &(m));                                                                                \
         FUZZ_CHECK(!o.bad);                                                                                       \
         size_t n = (size_t)(o.p - again);                                                                         \
         FUZZ_CHECK(n <= (f)->size && !memcmp(again, (f)->payload, n));                                            \
@@ -32,19 +32,19 @@ static void messages(const struct wire_frame *f)
     struct wire_exec exec;
     struct wire_exit end;
     /* every reader on every payload, whatever its type says */
-    if (!wire_get_hello(f, &hello))
+    if (!interp__wire_get_hello(f, &hello))
         AGAIN(hello, hello, f);
-    if (!wire_get_welcome(f, &welcome))
+    if (!interp__wire_get_welcome(f, &welcome))
         AGAIN(welcome, welcome, f);
-    if (!wire_get_start(f, &start)) {
+    if (!interp__wire_get_start(f, &start)) {
         FUZZ_CHECK(start.rest.p >= f->payload && start.rest.p <= f->payload + f->size && start.rest.end == f->payload + f->size);
         lists(&start.rest);
     }
-    if (!wire_get_ready(f, &ready))
+    if (!interp__wire_get_ready(f, &ready))
         AGAIN(ready, ready, f);
-    if (!wire_get_exec(f, &exec))
+    if (!interp__wire_get_exec(f, &exec))
         AGAIN(exec, exec, f);
-    if (!wire_get_exit(f, &end))
+    if (!interp__wire_get_exit(f, &end))
         AGAIN(exit, end, f);
 }
 
@@ -63,7 +63,7 @@ static void frames(const uint8_t *data, size_t size, int from_agent)
     for (size_t at = 0; at <= size;) {
         struct wire_frame f;
         struct wire_peer before = p;
-        long n = wire_next(&p, c + at, size - at, from_agent, &f);
+        long n = interp__wire_next(&p, c + at, size - at, from_agent, &f);
         if (n <= 0) {
             FUZZ_CHECK(!memcmp(&before, &p, sizeof p));
             break;
@@ -72,8 +72,8 @@ static void frames(const uint8_t *data, size_t size, int from_agent)
         FUZZ_CHECK(p.taken == before.taken + 1 && p.sent == before.sent);
         FUZZ_CHECK(f.payload == c + at + WIRE_HEADER);
         messages(&f);
-        if (f.size >= KFRAME_HEADER && !kframe_get(f.payload, &k)) {
-            kframe_put(out, &k);
+        if (f.size >= KFRAME_HEADER && !interp__kframe_get(f.payload, &k)) {
+            interp__kframe_put(out, &k);
             FUZZ_CHECK(!memcmp(out, f.payload, sizeof out));
         }
         at += (size_t)n;

@@ -8,7 +8,7 @@ TEST(bytes)
     static const uint8_t want[KFRAME_HEADER] = { 4, 3, 2, 0, 8, 7, 6, 1, 'f', 2, 0, 0, 0xdd, 0xcc, 0xbb, 0xaa };
     const struct kframe f = { .json_len = 0x00020304, .bin_len = 0x01060708, .token = 0xaabbccdd, .type = 'f', .status = 2 };
     uint8_t out[KFRAME_HEADER];
-    kframe_put(out, &f);
+    interp__kframe_put(out, &f);
     CHECK_MEM(out, want, sizeof want);
 }
 
@@ -19,8 +19,8 @@ TEST(round_trip)
         struct kframe f = { (uint32_t)(tap_random(&seed) % (KFRAME_JSON_MAX + 1)), (uint32_t)(tap_random(&seed) % (KFRAME_BIN_MAX + 1)),
                             (uint32_t)tap_random(&seed), (uint8_t)tap_random(&seed), (uint8_t)tap_random(&seed) }, b;
         uint8_t out[KFRAME_HEADER];
-        kframe_put(out, &f);
-        REQUIRE(kframe_get(out, &b) == 0);
+        interp__kframe_put(out, &f);
+        REQUIRE(interp__kframe_get(out, &b) == 0);
         CHECK(f.json_len == b.json_len && f.bin_len == b.bin_len && f.token == b.token && f.type == b.type && f.status == b.status);
     }
 }
@@ -34,8 +34,8 @@ TEST(bounds)
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct kframe f = { row[i].json, row[i].bin, 1, 'd', 0 }, b;
         uint8_t out[KFRAME_HEADER];
-        kframe_put(out, &f);
-        CHECK_INT(kframe_get(out, &b), row[i].want);
+        interp__kframe_put(out, &f);
+        CHECK_INT(interp__kframe_get(out, &b), row[i].want);
     }
     CHECK_INT(KFRAME_JSON_MAX, 1 << 20);
     CHECK_INT(KFRAME_BIN_MAX, 32 << 20);
@@ -47,9 +47,9 @@ TEST(reserved_bytes)
     for (int at = 10; at < 12; at++)
         for (int v = 1; v < 256; v++) {
             uint8_t out[KFRAME_HEADER];
-            kframe_put(out, &f);
+            interp__kframe_put(out, &f);
             out[at] = (uint8_t)v;
-            CHECK_INT(kframe_get(out, &b), -1);
+            CHECK_INT(interp__kframe_get(out, &b), -1);
         }
 }
 

@@ -6,7 +6,7 @@
 static size_t put(uint8_t *at, uint8_t type, uint8_t status, const char *json, const char *bin, size_t bin_len)
 {
     struct kframe f = { .json_len = (uint32_t)strlen(json), .bin_len = (uint32_t)bin_len, .type = type, .status = status };
-    kframe_put(at, &f);
+    interp__kframe_put(at, &f);
     memcpy(at + KFRAME_HEADER, json, f.json_len);
     memcpy(at + KFRAME_HEADER + f.json_len, bin, bin_len);
     return KFRAME_HEADER + f.json_len + bin_len;

@@ -42,7 +42,7 @@ static long next_raw(struct raw r, struct wire_peer p, struct wire_peer *after, 
     if (n > sizeof frame_buf)
         n = sizeof frame_buf;
     struct wire_peer copy = p;
-    long got = wire_next(&p, frame_buf, n, from_agent, &f);
+    long got = interp__wire_next(&p, frame_buf, n, from_agent, &f);
     if (got < 0)
         CHECK(!memcmp(&copy, &p, sizeof p));   /* a violation takes nothing in */
     if (after)
@@ -55,7 +55,7 @@ TEST(header_bytes)
     struct wire_peer p = { .sent = 0x01020303, .acked = 0, .taken = 0x0a0b0c0d };
     uint8_t out[WIRE_HEADER];
     static const uint8_t want[WIRE_HEADER] = { 0xef, 0xcd, 0, 0, WIRE_DATA, WIRE_FLAG_END, 0x34, 0x12, 4, 3, 2, 1, 0x0d, 0x0c, 0x0b, 0x0a };
-    wire_header(&p, out, WIRE_DATA, WIRE_FLAG_END, 0x1234, 0xcdef);
+    interp__wire_header(&p, out, WIRE_DATA, WIRE_FLAG_END, 0x1234, 0xcdef);
     CHECK_MEM(out, want, sizeof want);
     CHECK_INT(p.sent, 0x01020304);
     CHECK_INT(p.taken, 0x0a0b0c0d);
@@ -91,10 +91,10 @@ TEST(whole_frames_only)
     memset(frame_buf, 'x', sizeof frame_buf);
     size_t n = put_raw(frame_buf, good);
     for (size_t k = 0; k < n; k++) {
-        CHECK_INT(wire_next(&p, frame_buf, k, 1, &f), 0);
+        CHECK_INT(interp__wire_next(&p, frame_buf, k, 1, &f), 0);
         CHECK_INT(p.taken, 0);
     }
-    CHECK_INT(wire_next(&p, frame_buf, n + 9, 1, &f), n);   /* what follows is the next frame's */
+    CHECK_INT(interp__wire_next(&p, frame_buf, n + 9, 1, &f), n);   /* what follows is the next frame's */
     CHECK_INT(f.size, 3);
     CHECK_INT(f.channel, 16);
     CHECK_INT(f.type, WIRE_DATA);
@@ -116,7 +116,7 @@ TEST(sizes)
         struct wire_frame f;
         r.size = over[i];
         put_raw(head, r);
-        CHECK_INT(wire_next(&p, head, sizeof head, 1, &f), -1);   /* refused by the header alone: nobody waits for 4 GB */
+        CHECK_INT(interp__wire_next(&p, head, sizeof head, 1, &f), -1);   /* refused by the header alone: nobody waits for 4 GB */
     }
 }
 
@@ -188,10 +188,10 @@ TEST(numbers_wrap)
     struct wire_peer host = { .sent = 0xfffffffd, .acked = 0xfffffffd, .taken = 0xfffffffd }, agent = host;
     for (int i = 0; i < 8; i++) {
         struct wire_frame f;
-        wire_header(&host, frame_buf, WIRE_DATA, 0, 16, 0);
-        CHECK_INT(wire_next(&agent, frame_buf, WIRE_HEADER, 0, &f), WIRE_HEADER);
-        wire_header(&agent, frame_buf, WIRE_DATA, 0, 16, 0);
-        CHECK_INT(wire_next(&host, frame_buf, WIRE_HEADER, 1, &f), WIRE_HEADER);
+        interp__wire_header(&host, frame_buf, WIRE_DATA, 0, 16, 0);
+        CHECK_INT(interp__wire_next(&agent, frame_buf, WIRE_HEADER, 0, &f), WIRE_HEADER);
+        interp__wire_header(&agent, frame_buf, WIRE_DATA, 0, 16, 0);
+        CHECK_INT(interp__wire_next(&host, frame_buf, WIRE_HEADER, 1, &f), WIRE_HEADER);
     }
     CHECK_INT(host.sent, 5);
     CHECK_INT(host.acked, 5);
@@ -210,7 +210,7 @@ TEST(two_sides_talk)
         int who = (int)(tap_random(&seed) & 1);
         uint32_t size = (uint32_t)(tap_random(&seed) % 200);
         if (have[who] + WIRE_HEADER + size < sizeof pipe_buf[who]) {
-            wire_header(&side[who], pipe_buf[who] + have[who], WIRE_DATA, 0, 16, size);
+            interp__wire_header(&side[who], pipe_buf[who] + have[who], WIRE_DATA, 0, 16, size);
             memset(pipe_buf[who] + have[who] + WIRE_HEADER, (int)size, size);
             have[who] += WIRE_HEADER + size;
             sent[who]++;
@@ -219,7 +219,7 @@ TEST(two_sides_talk)
         size_t cut = have[who] ? tap_random(&seed) % have[who] + 1 : 0, at = 0;
         for (;;) {
             struct wire_frame f;
-            long n = wire_next(&side[to], pipe_buf[who] + at, cut - at, who == 1, &f);
+            long n = interp__wire_next(&side[to], pipe_buf[who] + at, cut - at, who == 1, &f);
             REQUIRE(n >= 0);
             if (n == 0)
                 break;
@@ -241,17 +241,17 @@ TEST(cursor_reads)
 {
     static const uint8_t b[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 2, 0, 'a', 'b' };
     struct wire_in i;
-    wire_in_init(&i, b, sizeof b);
-    CHECK_INT(wire_u8(&i), 1);
-    CHECK_INT(wire_u16(&i), 0x0302);
-    CHECK_INT(wire_u32(&i), 0x07060504);
-    CHECK(wire_u64(&i) == UINT64_C(0x0f0e0d0c0b0a0908));
-    struct wire_str s = wire_string(&i);
+    interp__wire_in_init(&i, b, sizeof b);
+    CHECK_INT(interp__wire_u8(&i), 1);
+    CHECK_INT(interp__wire_u16(&i), 0x0302);
+    CHECK_INT(interp__wire_u32(&i), 0x07060504);
+    CHECK(interp__wire_u64(&i) == UINT64_C(0x0f0e0d0c0b0a0908));
+    struct wire_str s = interp__wire_string(&i);
     CHECK_INT(s.len, 2);
     CHECK(s.p == b + sizeof b - 2);
     CHECK_INT(i.bad, 0);
     CHECK(i.p == i.end);
-    CHECK_INT(wire_u8(&i), 0);
+    CHECK_INT(interp__wire_u8(&i), 0);
     CHECK_INT(i.bad, 1);
 }
 
@@ -259,15 +259,15 @@ TEST(cursor_end_sticks)
 {
     static const uint8_t b[] = { 9, 9, 9 };
     struct wire_in i;
-    wire_in_init(&i, b, sizeof b);
-    CHECK_INT(wire_u32(&i), 0);   /* one byte short */
+    interp__wire_in_init(&i, b, sizeof b);
+    CHECK_INT(interp__wire_u32(&i), 0);   /* one byte short */
     CHECK_INT(i.bad, 1);
-    CHECK_INT(wire_u8(&i), 0);    /* there would be room, but bad sticks */
+    CHECK_INT(interp__wire_u8(&i), 0);    /* there would be room, but bad sticks */
     uint8_t out[4] = { 7, 7, 7, 7 };
-    wire_bytes(&i, out, sizeof out);
+    interp__wire_bytes(&i, out, sizeof out);
     for (int k = 0; k < 4; k++)
         CHECK_INT(out[k], 0);
-    struct wire_str s = wire_string(&i);
+    struct wire_str s = interp__wire_string(&i);
     CHECK(s.p == NULL && s.len == 0);
 }
 
@@ -277,18 +277,18 @@ TEST(cursor_string_beyond_end)
         for (unsigned len = 0; len < 8; len++) {
             uint8_t b[2 + 8] = { (uint8_t)len, 0 };
             struct wire_in i;
-            wire_in_init(&i, b, 2 + have);
-            struct wire_str s = wire_string(&i);
+            interp__wire_in_init(&i, b, 2 + have);
+            struct wire_str s = interp__wire_string(&i);
             CHECK_INT(i.bad, len > have);
             CHECK_INT(s.len, len > have ? 0 : len);
         }
     static const uint8_t huge[] = { 0xff, 0xff, 'a' };
     struct wire_in i;
-    wire_in_init(&i, huge, sizeof huge);
-    CHECK_INT(wire_string(&i).len, 0);
+    interp__wire_in_init(&i, huge, sizeof huge);
+    CHECK_INT(interp__wire_string(&i).len, 0);
     CHECK_INT(i.bad, 1);
-    wire_in_init(&i, huge, 0);   /* empty */
-    CHECK_INT(wire_string(&i).len, 0);
+    interp__wire_in_init(&i, huge, 0);   /* empty */
+    CHECK_INT(interp__wire_string(&i).len, 0);
     CHECK_INT(i.bad, 1);
 }
 
@@ -297,18 +297,18 @@ TEST(cursor_writes)
     uint8_t b[32];
     memset(b, 0xee, sizeof b);
     struct wire_out o = { b, b + 19, 0 };
-    wire_put_u8(&o, 1);
-    wire_put_u16(&o, 0x0302);
-    wire_put_u32(&o, 0x07060504);
-    wire_put_u64(&o, UINT64_C(0x0f0e0d0c0b0a0908));
-    wire_put_string(&o, "ab", 2);
+    interp__wire_put_u8(&o, 1);
+    interp__wire_put_u16(&o, 0x0302);
+    interp__wire_put_u32(&o, 0x07060504);
+    interp__wire_put_u64(&o, UINT64_C(0x0f0e0d0c0b0a0908));
+    interp__wire_put_string(&o, "ab", 2);
     static const uint8_t want[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 2, 0, 'a', 'b', 0xee };
     CHECK_MEM(b, want, sizeof want);
     CHECK_INT(o.bad, 0);
     CHECK(o.p == o.end);
-    wire_put_bytes(&o, NULL, 0);   /* nothing always fits */
+    interp__wire_put_bytes(&o, NULL, 0);   /* nothing always fits */
     CHECK_INT(o.bad, 0);
-    wire_put_u8(&o, 1);
+    interp__wire_put_u8(&o, 1);
     CHECK_INT(o.bad, 1);
     CHECK_INT(b[19], 0xee);
 }
@@ -318,11 +318,11 @@ TEST(cursor_write_overflow_sticks)
     uint8_t b[8];
     memset(b, 0xee, sizeof b);
     struct wire_out o = { b, b + 6, 0 };
-    wire_put_u32(&o, 1);
-    wire_put_u32(&o, 2);          /* two bytes short: nothing of it is written */
+    interp__wire_put_u32(&o, 1);
+    interp__wire_put_u32(&o, 2);          /* two bytes short: nothing of it is written */
     CHECK_INT(o.bad, 1);
     CHECK_INT(b[4], 0xee);
-    wire_put_u8(&o, 3);           /* would fit, but bad sticks */
+    interp__wire_put_u8(&o, 3);           /* would fit, but bad sticks */
     CHECK_INT(b[4], 0xee);
     CHECK(o.p == b + 4);
 }
@@ -331,11 +331,11 @@ TEST(cursor_string_too_long)
 {
     static uint8_t b[70000], s[65536];
     struct wire_out o = { b, b + sizeof b, 0 };
-    wire_put_string(&o, s, 65535);
+    interp__wire_put_string(&o, s, 65535);
     CHECK_INT(o.bad, 0);
     CHECK(o.p == b + 2 + 65535);
     o = (struct wire_out){ b, b + sizeof b, 0 };
-    wire_put_string(&o, s, 65536);
+    interp__wire_put_string(&o, s, 65536);
     CHECK_INT(o.bad, 1);
     CHECK(o.p == b);
 }
@@ -368,14 +368,14 @@ static uint8_t msg_buf[4096], str_a[256], str_b[256], str_c[256];
 #define ROUND(kind, m, back, extra_checks)                                                                        \
     do {                                                                                                          \
         struct wire_out ro = { msg_buf, msg_buf + sizeof msg_buf, 0 };                                            \
-        wire_put_##kind(&ro, &(m));                                                                               \
+        interp__wire_put_##kind(&ro, &(m));                                                                               \
         REQUIRE(!ro.bad);                                                                                         \
         size_t rn = (size_t)(ro.p - msg_buf);                                                                     \
         for (size_t cut = 0; cut < rn; cut++) {                                                                   \
             uint8_t *part = malloc(cut + 1);                                                                      \
             memcpy(part + 1, msg_buf, cut);                                                                       \
             struct wire_frame rf = as_frame(part + 1, cut);                                                       \
-            if (wire_get_##kind(&rf, &(back)) != -1)                                                              \
+            if (interp__wire_get_##kind(&rf, &(back)) != -1)                                                              \
                 FAIL(#kind ": %zu of %zu bytes accepted", cut, rn);                                               \
             free(part);                                                                                           \
         }                                                                                                         \
@@ -384,14 +384,14 @@ static uint8_t msg_buf[4096], str_a[256], str_b[256], str_c[256];
             memcpy(part, msg_buf, rn);                                                                            \
             memset(part + rn, 0xff, more);                                                                        \
             struct wire_frame rf = as_frame(part, rn + more);                                                     \
-            CHECK_INT(wire_get_##kind(&rf, &(back)), 0);                                                          \
+            CHECK_INT(interp__wire_get_##kind(&rf, &(back)), 0);                                                          \
             extra_checks;                                                                                         \
             free(part);                                                                                           \
         }                                                                                                         \
         for (size_t room = 0; room < rn; room++) {                                                                \
             uint8_t *part = malloc(room + 1);                                                                     \
             struct wire_out so = { part, part + room, 0 };                                                        \
-            wire_put_##kind(&so, &(m));                                                                           \
+            interp__wire_put_##kind(&so, &(m));                                                                           \
             CHECK_INT(so.bad, 1);                                                                                 \
             free(part);                                                                                           \
         }                                                                                                         \
@@ -443,19 +443,19 @@ TEST(message_start_lists)
     struct wire_start m, b;
     memset(&m, 0, sizeof m);
     struct wire_out o = { msg_buf, msg_buf + sizeof msg_buf, 0 };
-    wire_put_start(&o, &m);
-    wire_put_u16(&o, 2);
-    wire_put_string(&o, "python3", 7);
-    wire_put_string(&o, "", 0);
+    interp__wire_put_start(&o, &m);
+    interp__wire_put_u16(&o, 2);
+    interp__wire_put_string(&o, "python3", 7);
+    interp__wire_put_string(&o, "", 0);
     REQUIRE(!o.bad);
     struct wire_frame f = as_frame(msg_buf, (size_t)(o.p - msg_buf));
-    REQUIRE(wire_get_start(&f, &b) == 0);
-    CHECK_INT(wire_u16(&b.rest), 2);
-    struct wire_str s = wire_string(&b.rest);
+    REQUIRE(interp__wire_get_start(&f, &b) == 0);
+    CHECK_INT(interp__wire_u16(&b.rest), 2);
+    struct wire_str s = interp__wire_string(&b.rest);
     CHECK(s.len == 7 && !memcmp(s.p, "python3", 7));
-    CHECK_INT(wire_string(&b.rest).len, 0);
+    CHECK_INT(interp__wire_string(&b.rest).len, 0);
     CHECK_INT(b.rest.bad, 0);
-    (void)wire_u16(&b.rest);
+    (void)interp__wire_u16(&b.rest);
     CHECK_INT(b.rest.bad, 1);
 }
 
@@ -516,7 +516,7 @@ TEST(message_sizes)
     struct wire_exec e = { 0 };
     struct wire_exit x = { 0 };
     const struct { const char *name; size_t got, want; } row[] = {
-#define SIZE(kind, m, want) { #kind, ({ struct wire_out o = { msg_buf, msg_buf + sizeof msg_buf, 0 }; wire_put_##kind(&o, &m); (size_t)(o.p - msg_buf); }), want }
+#define SIZE(kind, m, want) { #kind, ({ struct wire_out o = { msg_buf, msg_buf + sizeof msg_buf, 0 }; interp__wire_put_##kind(&o, &m); (size_t)(o.p - msg_buf); }), want }
         SIZE(hello, h, 64), SIZE(welcome, w, 16), SIZE(start, s, 48), SIZE(ready, r, 50), SIZE(exec, e, 54), SIZE(exit, x, 64),
 #undef SIZE
     };
@@ -536,16 +536,16 @@ TEST(random_bytes)
             p[k] = tap_random(&seed) % 4 ? 0 : (uint8_t)tap_random(&seed);
         struct wire_frame f = as_frame(p, n);
         struct wire_ready_msg m;
-        if (wire_get_ready(&f, &m) == 0) {
+        if (interp__wire_get_ready(&f, &m) == 0) {
             struct wire_out o = { msg_buf, msg_buf + sizeof msg_buf, 0 };
-            wire_put_ready(&o, &m);
+            interp__wire_put_ready(&o, &m);
             CHECK(!o.bad && (size_t)(o.p - msg_buf) <= n);
             CHECK_MEM(msg_buf, p, (size_t)(o.p - msg_buf));
         }
         struct wire_exec e;
-        if (wire_get_exec(&f, &e) == 0) {
+        if (interp__wire_get_exec(&f, &e) == 0) {
             struct wire_out o = { msg_buf, msg_buf + sizeof msg_buf, 0 };
-            wire_put_exec(&o, &e);
+            interp__wire_put_exec(&o, &e);
             CHECK(!o.bad && (size_t)(o.p - msg_buf) <= n);
             CHECK_MEM(msg_buf, p, (size_t)(o.p - msg_buf));
         }
