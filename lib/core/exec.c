@@ -407,6 +407,7 @@ static void guest_word(struct interp__exec *e, uint8_t word, uint8_t interrupted
         break;
     case WIRE_WORD_INTERRUPTED:
         r->outcome = interrupted == WIRE_CAUSE_CANCEL ? INTERP_OUTCOME_CANCELLED : INTERP_OUTCOME_TIMEOUT;
+        r->claimed_by = "host";   /* the deadline or the cancel was ours; the agent takes this word only after its signal */
         break;
     default:
         if (r->exit_code == INTERP_NONE || r->exit_code == 0)

@@ -128,9 +128,11 @@ def main():
             continue
         need = row.get('min_py') or row.get('min_node')
         if need and have < number(need):
+            print('SKIP %s: needs version %s' % (row['id'], need))
             skipped += 1
             continue
         if 'needs' in row and subprocess.run([exe, '-c', 'import ' + row['needs']], stderr=subprocess.DEVNULL).returncode:
+            print('SKIP %s: %s is not there' % (row['id'], row['needs']))
             skipped += 1
             continue
         try:
