@@ -24,7 +24,7 @@ while True:
     if t == "P":
         token = tok
         fds, got = got, []
-        if not st: fds.insert(0, os.open("/dev/null", os.O_RDONLY))
+        if not st & 1: fds.insert(0, os.open("/dev/null", os.O_RDONLY))
         for i, f in enumerate(fds): os.dup2(f, i); os.close(f)
         del fds
         continue
