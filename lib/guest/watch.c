@@ -28,28 +28,37 @@ uint64_t watch_timer(void)
 
 /* The sum over the processes with an owner, as cheap as it can be told: first by what is anonymous, as long as even all of the rest would stay
    within the limit; then with the shared memory of each; then, if that is too much, exactly, where the kernel lets us look (with two ids it does
-   not): the first two count a page more than once where several processes have it. */
+   not): the first two count a page more than once where several processes have it. The exact look is no snapshot: a page that a child maps after
+   its parent was read counts whole there and in part here. So a second one goes the other way round, parents last, and the smaller sum holds:
+   while processes come to share memory, or cease to, one of the two directions counts no page twice. */
 static uint64_t measure(unsigned n, uint64_t share[KERNELS])
 {
-    uint64_t sum = 0, rests = 0;
-    for (int look = 0; look < 3; look++) {
+    uint64_t sum = 0, rests = 0, least = UINT64_MAX;
+    for (int look = 0; look < 4; look++) {
         memset(share, 0, KERNELS * sizeof *share);
         sum = 0;
         for (unsigned i = 0; i < n; i++) {
-            if (!procs[i].owner)
+            const struct proc *p = &procs[look == 3 ? n - 1 - i : i];
+            if (!p->owner)
                 continue;
-            uint64_t rest, bytes = proc_resident(procs[i].pid, &rest), exact = look == 2 ? proc_share(procs[i].pid) : 0;
-            if (look == 0)
-                rests += rest;
-            else
-                bytes = exact ? exact : bytes + proc_shared(procs[i].pid);
-            share[procs[i].owner - 1] += bytes;
+            /* the rough number after the exact one: of a process that ended in between it is none */
+            uint64_t rest, bytes = look >= 2 ? proc_share(p->pid) : 0;
+            if (!bytes) {
+                bytes = proc_resident(p->pid, &rest);
+                if (look)
+                    bytes += proc_shared(p->pid);
+                else
+                    rests += rest;
+            }
+            share[p->owner - 1] += bytes;
             sum += bytes;
         }
+        if (look >= 2 && sum < least)
+            least = sum;
         if (sum + (look ? 0 : rests) <= A.watch_bytes)
             break;
     }
-    return sum;
+    return sum < least ? sum : least;
 }
 
 void watch_step(void)
