@@ -165,17 +165,17 @@ int files_kernel_dir(struct kernel *k)
     return (int)r;
 }
 
-static void state_of(const struct kernel *k, char *d, size_t cap)
+static void in_dir(const struct kernel *k, char *d, size_t cap, const char *name)
 {
     size_t n = str_put(d, cap, 0, k->dir);
-    str_put(d, cap, n, "/state");
+    str_put(d, cap, n, name);
 }
 
 int files_has_state(const struct kernel *k)
 {
     struct statx_k s;
     char path[112];
-    state_of(k, path, sizeof path);
+    in_dir(k, path, sizeof path, "/state");
     return k->dir[0] && sys_statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &s) == 0 && (s.mode & S_IFMT) == S_IFREG;
 }
 
@@ -183,12 +183,8 @@ int files_has_state(const struct kernel *k)
 int files_take_ended(const struct kernel *k)
 {
     char path[112];
-    size_t n = strlen(k->dir);
-    if (!n || n + 7 > sizeof path)
-        return 0;
-    memcpy(path, k->dir, n);
-    memcpy(path + n, "/ended", 7);
-    return sys_unlinkat(AT_FDCWD, path, 0) == 0;
+    in_dir(k, path, sizeof path, "/ended");
+    return k->dir[0] && sys_unlink(path) == 0;
 }
 
 void files_drop_dir(struct kernel *k)

@@ -24,13 +24,18 @@ static void take_text(struct kernel *k)      /* what it wrote to its standard er
     }
 }
 
+static void discard_errors(struct kernel *k) /* a child of it may still hold the other end: what comes there is read and dropped */
+{
+    if (k->errors < 0)
+        return;
+    pipes[k->errors].use = PIPE_DISCARD;
+    late_hot = pipes[k->errors].ready = 1;
+    k->errors = -1;
+}
+
 static void release(struct kernel *k)        /* descriptors of a process that is gone; control is kept while an exec reads from it */
 {
-    if (k->errors >= 0) {
-        pipes[k->errors].use = PIPE_DISCARD; /* a child of it may still hold the other end */
-        late_hot |= pipes[k->errors].ready = 1;
-        k->errors = -1;
-    }
+    discard_errors(k);
     if (k->command >= 0)
         sys_close(k->command);
     k->command = -1;
@@ -136,7 +141,6 @@ static void died(struct kernel *k, const struct sup_message *m)
         return; /* by our own hand; SUP_GONE follows */
     take_text(k);
     if (k->stage == K_STARTING) {
-        k->exit_code = m->code;
         kernel_kill(k, WIRE_HOW_NOT_RUN, usage_pids_full(k) ? WIRE_READY_LIMIT : WIRE_READY_FAILED);
         return;
     }
@@ -241,20 +245,14 @@ int kernel_step(struct kernel *k)
         if (k->errors >= 0 && pipes[k->errors].ready) {
             pipes[k->errors].ready = 0;
             take_text(k);
-            if (k->text_len == TEXT_MAX) {
-                pipes[k->errors].use = PIPE_DISCARD;
-                late_hot = pipes[k->errors].ready = 1;
-                k->errors = -1;
-            }
+            if (k->text_len == TEXT_MAX)
+                discard_errors(k);
         }
         more |= (k->kind == WIRE_KIND_SCRIPT ? feed_kernel(k) : 0) | frames_start(k); /* a framed kernel gets nothing before `P` */
         if (k->stage == K_STARTING && A.now >= k->start_deadline)
             kernel_kill(k, WIRE_HOW_NOT_RUN, WIRE_READY_TIMEOUT);
-        if (k->stage == K_READY && k->errors >= 0) {
-            pipes[k->errors].use = PIPE_DISCARD;
-            late_hot = pipes[k->errors].ready = 1;
-            k->errors = -1;
-        }
+        if (k->stage == K_READY)
+            discard_errors(k);
     } else if ((k->stage == K_BLOB || k->stage == K_STALE) && A.now >= k->start_deadline)
         kernel_kill(k, WIRE_HOW_NOT_RUN, WIRE_READY_TIMEOUT);
     if (k->x.phase)

@@ -3,22 +3,29 @@
 
 struct proc procs[PROCS];
 
-int proc_read(int pid, struct proc *p)
+static const char *slurp(int pid, const char *file)
 {
-    char path[40], b[1024];
+    static char b[4096];
+    char path[48];
     size_t n = str_put(path, sizeof path, 0, "/proc/");
     n = str_num(path, sizeof path, n, (uint64_t)pid);
-    str_put(path, sizeof path, n, "/stat");
+    str_put(path, sizeof path, n, file);
     int fd = (int)sys_open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return -1;
+        return NULL;
     long r = sys_read(fd, b, sizeof b - 1);
     sys_close(fd);
-    if (r <= 0)
+    b[r > 0 ? r : 0] = 0;
+    return r > 0 ? b : NULL;
+}
+
+int proc_read(int pid, struct proc *p)
+{
+    const char *b = slurp(pid, "/stat");
+    if (!b)
         return -1;
-    b[r] = 0;
     /* the name may hold anything: fields start behind its last parenthesis */
-    char *s = b + r;
+    const char *s = b + strlen(b);
     while (s > b && *s != ')')
         s--;
     if (s == b || s[1] != ' ' || s[2] == 'Z' || s[2] == 'X')
@@ -30,10 +37,9 @@ int proc_read(int pid, struct proc *p)
             s++;
         if (*s == '-')
             s++;
-        const char *e = scan_num(s, &v[i]);
-        if (!e)
+        s = scan_num(s, &v[i]);
+        if (!s)
             return -1;
-        s = b + (e - b);
     }
     p->pid = pid;
     p->ppid = (int)v[4];
@@ -101,22 +107,6 @@ void proc_mark_tree(unsigned n, int root, int strict, uint64_t since)
                 p->mark = 1, more = 1;
         }
     }
-}
-
-static const char *slurp(int pid, const char *file)
-{
-    static char b[4096];
-    char path[48];
-    size_t n = str_put(path, sizeof path, 0, "/proc/");
-    n = str_num(path, sizeof path, n, (uint64_t)pid);
-    str_put(path, sizeof path, n, file);
-    int fd = (int)sys_open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    long r = sys_read(fd, b, sizeof b - 1);
-    sys_close(fd);
-    b[r > 0 ? r : 0] = 0;
-    return r > 0 ? b : NULL;
 }
 
 /* Resident memory: what no file backs, and beside it the rest, files of the system and shared memory in one. */

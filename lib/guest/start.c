@@ -278,10 +278,7 @@ bad:
     for (int i = 0; i < 3; i++)
         if (fds[i] >= 0)
             sys_close(fds[i]);
-    if (k->supervisor >= 0)
-        kernel_kill(k, WIRE_HOW_NOT_RUN, WIRE_READY_LIMIT);
-    else {
+    if (k->supervisor < 0)
         k->stage = K_BLOB; /* no process yet */
-        kernel_kill(k, WIRE_HOW_NOT_RUN, WIRE_READY_LIMIT);
-    }
+    kernel_kill(k, WIRE_HOW_NOT_RUN, WIRE_READY_LIMIT);
 }

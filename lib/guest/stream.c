@@ -26,12 +26,9 @@ void stream_init(int in, int out)
         long fl = sys_fcntl(fd, F_GETFL, 0);
         sys_fcntl(fd, F_SETFL, fl | O_NONBLOCK);
     }
-    if (in == out)
-        ep_add(in, EPOLLIN | EPOLLRDHUP | EPOLLET, EP_STREAM, 0, 0);
-    else {
-        ep_add(in, EPOLLIN | EPOLLRDHUP | EPOLLET, EP_STREAM, 0, 0);
+    ep_add(in, EPOLLIN | EPOLLRDHUP | EPOLLET, EP_STREAM, 0, 0);
+    if (in != out)
         ep_add(out, EPOLLET, EP_STREAM_OUT, 0, 0);
-    }
 }
 
 static void want_out(int on)

@@ -136,9 +136,7 @@ static unsigned long long start_time(long pid)
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
     if (interp__local_read(AT_FDCWD, path, text, sizeof text) < 0 || !(p = strrchr(text, ')')))
         return 0;
-    for (i = 3; i < 22 && p; i++)      /* field 2 is the name, 22 the start */
-        p = strchr(p + 1, ' ');
-    if (p)
+    for (i = 3; i <= 22 && p; i++)     /* field 2 is the name, 22 the start */
         p = strchr(p + 1, ' ');
     return p ? strtoull(p + 1, 0, 10) : 0;
 }
@@ -191,6 +189,13 @@ static void sweep(int base)
     closedir(d);
 }
 
+int interp__local_cgroup_dir(int base, const char *name)
+{
+    if (mkdirat(base, name, 0755) < 0 && errno != EEXIST)
+        return -1;
+    return openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 /* Makes and holds the owner directory; -1 with errno. A sweeping host of another pid namespace may take it before it is held: try again. */
 int interp__local_cgroup_owner(int base, const char *name)
 {
@@ -198,9 +203,7 @@ int interp__local_cgroup_owner(int base, const char *name)
     int fd, tries;
     sweep(base);
     for (tries = 0; tries < 4; tries++) {
-        if (mkdirat(base, name, 0755) < 0 && errno != EEXIST)
-            return -1;
-        fd = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        fd = interp__local_cgroup_dir(base, name);
         if (fd < 0)
             return -1;
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &a) == 0 && fstatat(base, name, &b, AT_SYMLINK_NOFOLLOW) == 0 && a.st_ino == b.st_ino)

@@ -7,4 +7,7 @@
 struct interp__local_mounts {
     struct { char dir[1024]; size_t mount_len; } v1[LOCAL_CG_N], v2;
 };
+
+/* Opens a group below base, made when it is not there; -1 with errno. */
+int interp__local_cgroup_dir(int base, const char *name);
 #endif

@@ -3,18 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "cgroup.h"
 
 #define AGENTS "agents"
-
-static int open_group(int owner, const char *name)
-{
-    if (mkdirat(owner, name, 0755) < 0 && errno != EEXIST)
-        return -1;
-    return openat(owner, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
 
 static int find_one(struct interp__local_cgroup *c, const char *dir, int i)
 {
@@ -25,7 +17,7 @@ static int find_one(struct interp__local_cgroup *c, const char *dir, int i)
     c->owner[i] = interp__local_cgroup_owner(c->base[i], c->name);
     if (c->owner[i] < 0)
         return -1;
-    g = open_group(c->owner[i], AGENTS);
+    g = interp__local_cgroup_dir(c->owner[i], AGENTS);
     if (g < 0)
         return -1;
     c->agents[i] = openat(g, "tasks", O_WRONLY | O_CLOEXEC);
@@ -76,7 +68,7 @@ int interp__local_v1_make(struct interp__local_cgroup *c, struct interp__local_g
         int d;
         if (c->owner[i] < 0)
             continue;
-        d = open_group(c->owner[i], g->name);
+        d = interp__local_cgroup_dir(c->owner[i], g->name);
         if (d < 0)
             return failed(f, "mkdir");
         g->fd[agent[i]] = c->agents[i];

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "cgroup.h"
 
@@ -90,23 +89,16 @@ static int failed(struct interp__local_failure *f, const char *what)
                                 "The cgroup (version 2) of the sandbox can't be set up: %s.", what);
 }
 
-static int make_dir(int at, const char *name)
-{
-    if (mkdirat(at, name, 0755) < 0 && errno != EEXIST)
-        return -1;
-    return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 int interp__local_v2_make(struct interp__local_cgroup *c, struct interp__local_group *g, const struct interp__local_limits *l, uid_t uid, gid_t gid,
                           struct interp__local_failure *f)
 {
     char text[64];
     int u;
-    if ((g->box = make_dir(c->owner[0], g->name)) < 0)
+    if ((g->box = interp__local_cgroup_dir(c->owner[0], g->name)) < 0)
         return failed(f, "mkdir");
     if (interp__local_write(g->box, "cgroup.subtree_control", c->has_cpu ? "+memory +pids +cpu" : "+memory +pids") < 0)
         return failed(f, "cgroup.subtree_control");
-    if ((g->born = make_dir(g->box, "a")) < 0 || (u = make_dir(g->box, "u")) < 0)
+    if ((g->born = interp__local_cgroup_dir(g->box, "a")) < 0 || (u = interp__local_cgroup_dir(g->box, "u")) < 0)
         return failed(f, "mkdir");
     g->fd[BOOT_CG_USER_DIR] = u;
     if (uid != geteuid() && (fchownat(g->box, "cgroup.procs", uid, gid, 0) < 0 || fchownat(u, "cgroup.procs", uid, gid, 0) < 0))

@@ -163,11 +163,10 @@ static int fill_allow(scmp_filter_ctx c, unsigned variant, const char **rule)
     return r;
 }
 
-static int fill_refuse(scmp_filter_ctx c, unsigned variant, const char **rule)
+static int fill_refuse(scmp_filter_ctx c, const char **rule)
 {
     unsigned i;
     int r = 0;
-    (void)variant;
     for (i = 0; r == 0 && i < sizeof refused / sizeof *refused; i++) {
         *rule = refused[i].call;
         r = add_rule(c, SCMP_ACT_ERRNO((uint32_t)refused[i].err), &refused[i]);
@@ -203,7 +202,7 @@ static int build(int allow, struct boot_filter *code, uint32_t cap, unsigned var
     (void)seccomp_attr_set(c, SCMP_FLTATR_CTL_OPTIMIZE, 2);   /* a binary tree; 2.4 does not have it, and is only slower */
     r = seccomp_attr_set(c, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     if (r == 0)
-        r = allow ? fill_allow(c, variant, rule) : fill_refuse(c, variant, rule);
+        r = allow ? fill_allow(c, variant, rule) : fill_refuse(c, rule);
     if (r == 0) {
         *rule = "export";
         r = export(c, code, cap, n);
