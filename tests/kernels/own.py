@@ -53,6 +53,15 @@ row('python', 'own-py-patched', 'replaced builtins and standard functions do not
     step('1+1', {'result': '2'}),
     step('[1, "a"]', {'result': "[1, 'a']"}),
     step('nosuch', {'status': 'error', 'error_type': 'NameError'}))
+row('python', 'own-py-stdin', 'whatever was done to descriptor 0, the next exec and its children find an empty input there, or their own',
+    step('import os, sys, subprocess\nos.close(0)'),
+    step('sys.stdin.read(), subprocess.check_output(["wc", "-c"])', {'result': "('', b'0\\n')"}),
+    step('os.dup2(os.open("/dev/null", os.O_WRONLY), 0)'),
+    step('sys.stdin.read(), subprocess.check_output(["wc", "-c"])', {'result': "('', b'0\\n')"}),
+    step('os.dup2(os.open("/dev/zero", os.O_RDONLY), 0)'),
+    step('os.read(0, 9), subprocess.check_output(["wc", "-c"])', {'result': "(b'', b'0\\n')"}),
+    step('sys.stdin.read(), os.read(0, 9)', {'result': "('abc', b'')"}, stdin='abc'),
+    step('sys.stdin.read(), subprocess.check_output(["wc", "-c"])', {'result': "('', b'0\\n')"}))
 row('python', 'own-py-env', 'the environment of an exec is undone after it',
     step('import os, subprocess\nos.environ["OLD"] = "1"'),
     step('os.environ["OLD"], os.environ["NEW"], subprocess.check_output("echo $OLD$NEW", shell=True)', {'result': "('2', 'n', b'2n\\n')"},

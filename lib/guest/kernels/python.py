@@ -25,11 +25,13 @@ COROUTINE = 0x80                                    # inspect.CO_COROUTINE
 FUTURE = 0x1fc0000 if VERSION >= (3, 8) else 0x1e0000    # bits of co_flags that `from __future__` sets
 OK, ERROR, EXIT, INTERRUPTED = 1, 2, 3, 4
 IDLE, RUN = 0, 1
+NULL = 0x103                                        # device number of /dev/null: Linux, Documentation/admin-guide/devices.txt
 
 # References of our own: user code may replace the attributes.
 getpid, get_ident, sleep, perf = os.getpid, _thread.get_ident, time.sleep, time.perf_counter
-dup, dup2, close, os_write, kill_self, environ = os.dup, os.dup2, os.close, os.write, os._exit, os.environ
-set_signal, SIGINT = _signal.signal, _signal.SIGINT
+dup, dup2, close, os_fstat, os_read, os_write, kill_self, environ = os.dup, os.dup2, os.close, os.fstat, os.read, os.write, os._exit, os.environ
+set_signal, get_signal, SIGINT = _signal.signal, _signal.getsignal, _signal.SIGINT
+from_bytes = int.from_bytes
 modules, real_import = sys.modules, builtins.__import__
 
 
@@ -277,10 +279,10 @@ class Control(object):
         self.fds = []
         self.lock = _thread.allocate_lock()
 
-    def read(self, n):
-        """n bytes. What comes in one piece (usually P and E) takes one call; descriptors wait in fds for their frame."""
+    def fill(self, n):
+        """Have n bytes in buf. What comes in one piece (usually P and E) takes one call; descriptors wait in fds for their frame."""
         while len(self.buf) < n:
-            part, ancillary, _, _ = self.sock.recvmsg(max(65536, min(n - len(self.buf), 1 << 20)), 64, _socket.MSG_CMSG_CLOEXEC)
+            part, ancillary, _, _ = self.sock.recvmsg(max(16384, min(n - len(self.buf), 1 << 20)), 64, _socket.MSG_CMSG_CLOEXEC)
             for level, kind, raw in ancillary:
                 if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
                     for i in range(0, len(raw) - 3, 4):
@@ -288,14 +290,18 @@ class Control(object):
             if not part:
                 raise Gone()
             self.buf += part
-        out = bytes(self.buf[:n])
-        del self.buf[:n]
-        return out
 
     def receive(self):
-        head = self.read(16)
-        json = self.read(int.from_bytes(head[0:4], 'little'))
-        blob = self.read(int.from_bytes(head[4:8], 'little'))
+        buf = self.buf
+        if len(buf) < 16:
+            self.fill(16)
+        head = bytes(buf[:16])
+        body = 16 + from_bytes(head[0:4], 'little')
+        end = body + from_bytes(head[4:8], 'little')
+        if len(buf) < end:
+            self.fill(end)
+        json, blob = buf[16:body], bytes(buf[body:end])
+        del buf[:end]
         fds = None
         if head[8] == 80:                   # P
             fds, self.fds = self.fds, []
@@ -597,7 +603,8 @@ def broken(stream):
 
 
 def flush():
-    for s in (sys.stdout, real_out, sys.stderr, real_err):
+    out, err = sys.stdout, sys.stderr
+    for s in (out, err) if out is real_out and err is real_err else (out, real_out, err, real_err):
         try:
             s.flush()
         except KeyboardInterrupt:
@@ -673,6 +680,15 @@ def make_room():
             pass
 
 
+def empty_stdin():
+    """Is descriptor 0 still the /dev/null of an exec before?"""
+    try:
+        s = os_fstat(0)
+        return s.st_rdev == NULL and s.st_mode & 0o170000 == 0o020000 and os_read(0, 1) == b''
+    except OSError:                         # closed, or open for writing only
+        return False
+
+
 def adopt(fds, has_stdin):
     """Frame P: put the streams of the next exec on 0, 1 and 2, and drop those of the last one."""
     retire()
@@ -685,14 +701,17 @@ def adopt(fds, has_stdin):
         for n in low:
             close(n)
         fds[i] = fd
-    if not has_stdin:
-        fds.insert(0, os.open('/dev/null', os.O_RDONLY | os.O_CLOEXEC))
-        if fds[0] <= 2:
-            fds[0] = dup(dup(dup(fds[0])))
-    for i, fd in enumerate(fds):
+    first = 0 if has_stdin else 1
+    for i, fd in enumerate(fds, first):
         if i < 3:
             dup2(fd, i)
-        if fd > 2:
+        close(fd)
+    if not has_stdin and not empty_stdin():
+        fd = os.open('/dev/null', os.O_RDONLY)
+        if fd == 0:
+            os.set_inheritable(0, True)
+        else:
+            dup2(fd, 0)
             close(fd)
     if broken(real_out) or broken(real_err):
         make_streams()
@@ -1347,7 +1366,8 @@ def on_exec(request, blob):
         saved[k] = environ.get(k)
         environ[k] = v
     main.__dict__.pop('__warningregistry__', None)      # a warning is shown again in the next exec
-    set_signal(SIGINT, on_sigint)
+    if get_signal(SIGINT) is not on_sigint:
+        set_signal(SIGINT, on_sigint)
     try:
         src = blob.decode('utf-8')
         if src[:1] == '\ufeff':
