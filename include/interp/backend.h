@@ -56,6 +56,7 @@ typedef struct interp_spec {
     const char *session_id, *owner_label;
     uint64_t memory_bytes, workspace_bytes, workspace_inodes, file_bytes, deadline_ns;
     uint32_t cpu_millis, pids, min_isolation, descriptors;
+    const char *image, *pull, *endpoint, *runtime, *user;   /**< as the config's options of those names; "" when not set */
 } interp_spec;
 
 /** The backend. open, advance, read, write, kill, close, abandon are required; a missing optional slot is INTERP_E_UNSUPPORTED. */
@@ -79,8 +80,11 @@ typedef struct interp_backend_ops {
     void (*close)(void *inst);
     /** Frees memory and descriptors now, no I/O: past close's deadline, or in a forked child. inst is gone. */
     void (*abandon)(void *inst);
-    /** Reserved, NULL: pause, resume, probe, reopen, list, gc. */
-    void (*reserved[8])(void);
+    /** Optional. Like open, but instead of making a sandbox removes what sandboxes of dead owners have left, and nothing of anybody else's; progress() tells of each thing removed
+        ({"step":"gc","removed":"container","name":…}). notify(OPENED) when it is through; then close is called. */
+    interp_status (*gc)(void *backend, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst);
+    /** Reserved, NULL: pause, resume, probe, reopen, list. */
+    void (*reserved[7])(void);
 } interp_backend_ops;
 
 /** Registers a backend under its name. The table is copied. destroy (may be NULL) runs once with backend when the context goes and the last link has ended; on failure it runs

@@ -17,6 +17,11 @@ INTERP_BEGIN_DECLS
 INTERP_API interp_status interp_session_open(interp_ctx *x, const interp_config *c, interp_session **out, interp_error **err);
 /** Starts opening: *out is a session in status OPENING at once, to be closed whatever the call comes to; *call is of kind OPEN. T2. */
 INTERP_API interp_status interp_session_open_start(interp_ctx *x, const interp_config *c, interp_session **out, interp_call **call, interp_error **err);
+/** Removes what sandboxes of dead owners have left with the backend that the config names: containers and volumes that this library made, whose owner's process is gone. Nothing whose owner may
+    live, on this machine or another, is touched. *removed (may be NULL): how many. Blocks at most open_timeout_ms. T2. Errors: UNSUPPORTED (a backend that leaves nothing), and those of open. */
+INTERP_API interp_status interp_ctx_gc(interp_ctx *x, const interp_config *c, uint64_t *removed, interp_error **err);
+/** Starts that; *call is of kind GC, and each thing removed is a PROGRESS event {"step":"gc","removed":"container"|"volume","name":…}. T2. */
+INTERP_API interp_status interp_ctx_gc_start(interp_ctx *x, const interp_config *c, interp_call **call, interp_error **err);
 /** Runs code and waits for the result. Whatever the guest does gives INTERP_OK and a result; interp_result_ok says whether it succeeded. Returns by timeout + grace.
     T3. Errors: INVAL, BUSY (that kernel has an exec in flight), CLOSED, LIMIT, NOMEM, FORKED. */
 INTERP_API interp_status interp_session_exec(interp_session *s, const interp_request *r, interp_result **out, interp_error **err);
@@ -70,7 +75,7 @@ INTERP_API interp_status interp_request_set_cancel(interp_request *r, interp_can
 /* ---- calls */
 
 /** Kinds of calls. */
-enum { INTERP_CALL_OPEN = 1, INTERP_CALL_EXEC = 2, INTERP_CALL_CLOSE = 6, INTERP_CALL_RESTART = 8 };
+enum { INTERP_CALL_OPEN = 1, INTERP_CALL_EXEC = 2, INTERP_CALL_CLOSE = 6, INTERP_CALL_GC = 7, INTERP_CALL_RESTART = 8 };
 /** Flags of interp_call_wait. */
 enum { INTERP_WAIT_INTR = 1u };   /**< answer INTERP_E_INTR when a signal comes, so that a binding can run its handlers */
 

@@ -11,6 +11,9 @@
 #ifdef __linux__
 #include "backends/local/local.h"
 #endif
+#ifdef INTERP_ENGINES
+#include "backends/engine/engine.h"
+#endif
 
 int interp__forked(const interp_ctx *x)
 {
@@ -158,6 +161,16 @@ interp_status interp_ctx_new_alloc(uint32_t flags, interp_realloc_fn fn, void *u
         return st;
     }
 #endif
+#ifdef INTERP_ENGINES
+    for (int kind = INTERP__ENGINE_DOCKER; kind <= INTERP__ENGINE_PODMAN; kind++) {
+        void *engine = interp__engine_new((enum interp__engine_kind)kind, x->mem.fn, x->mem.userdata);
+        interp_status added = engine ? interp_ctx_add_backend(x, interp__engine_ops((enum interp__engine_kind)kind), engine, interp__engine_free, err) : interp__nomem(err);
+        if (added) {
+            interp__ctx_unref(x);
+            return added;
+        }
+    }
+#endif
     *out = x;
     return INTERP_OK;
 }
@@ -298,8 +311,8 @@ static int name_ok(const char *name)
 
 interp_status interp_ctx_add_backend(interp_ctx *x, const interp_backend_ops *ops, void *backend, void (*destroy_fn)(void *), interp_error **err)
 {
-    /* version 1 of the table ends before `reserved` */
-    const uint32_t v1 = offsetof(interp_backend_ops, reserved);
+    /* version 1 of the table ends before `gc` */
+    const uint32_t v1 = offsetof(interp_backend_ops, gc);
     interp_status st = interp__ctx_check(x, err);
     struct interp__backend *b = NULL;
     if (st)

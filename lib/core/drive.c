@@ -38,14 +38,20 @@ static void open_step(struct interp_session *s)
     struct interp_link *l = s->link;
     for (size_t at = 0; at < l->progress.len; at += strlen((char *)l->progress.p + at) + 1)
         for (struct interp_call *c = s->calls; c; c = c->next)
-            if (c->kind == INTERP_CALL_OPEN && !c->done) {
+            if ((c->kind == INTERP_CALL_OPEN || c->kind == INTERP_CALL_GC) && !c->done) {
                 const char *text = (char *)l->progress.p + at;
                 struct interp_event *e = interp__event_new(s, INTERP_EV_PROGRESS, text, strlen(text));
                 if (e)
                     interp__call_event(c, e);
             }
     l->progress.len = 0;
-    if (l->opened && !s->hello_sent && !l->fault) {
+    if (s->gc) {
+        if (l->opened && !l->fault) {
+            for (struct interp_call *c = s->calls; c; c = c->next)
+                interp__call_done(c, NULL);
+            interp__session_gone(s, NULL);   /* nobody is left to ask why */
+        }
+    } else if (l->opened && !s->hello_sent && !l->fault) {
         interp__peer_hello(s);
         l->readable = 1;
     }
@@ -56,7 +62,7 @@ static void deadlines(struct interp_session *s, uint64_t now)
 {
     interp_error *why = NULL;
     if (!s->welcomed && now >= s->open_deadline) {
-        interp__fail(&s->mem, &why, INTERP_E_TIMEOUT, "open-timeout", "the sandbox was not ready within open_timeout_ms");
+        interp__fail(&s->mem, &why, INTERP_E_TIMEOUT, "open-timeout", s->gc ? "collecting was not through within open_timeout_ms" : "the sandbox was not ready within open_timeout_ms");
         interp__session_gone(s, why);
         return;
     }
@@ -101,9 +107,9 @@ again:
             interp__exec_cancel(s, c->exec, n > 1);
             goto again;   /* the list may have changed */
         }
-        if (c->kind == INTERP_CALL_OPEN) {
+        if (c->kind == INTERP_CALL_OPEN || c->kind == INTERP_CALL_GC) {
             interp_error *why = NULL;
-            interp__fail(&s->mem, &why, INTERP_E_CANCELLED, "cancelled", "opening was cancelled");
+            interp__fail(&s->mem, &why, INTERP_E_CANCELLED, "cancelled", "%s was cancelled", s->gc ? "collecting" : "opening");
             interp__session_gone(s, why);
             return;
         }

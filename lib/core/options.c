@@ -55,6 +55,8 @@ static interp_status check_text(const struct option *o, const struct interp__mem
             return interp__fail(m, err, INTERP_E_INVAL, "option-value", "%s has a character that is not printable ASCII at byte %d", o->name, (int)(p - v));
     if (!strcmp(o->name, "isolation") && strcmp(v, "full") && strcmp(v, "namespaces") && strcmp(v, "landlock") && strcmp(v, "process"))
         return interp__fail(m, err, INTERP_E_INVAL, "option-value", "isolation is \"%s\"; it must be full, namespaces, landlock or process", v);
+    if (!strcmp(o->name, "pull") && strcmp(v, "never") && strcmp(v, "missing") && strcmp(v, "always"))
+        return interp__fail(m, err, INTERP_E_INVAL, "option-value", "pull is \"%s\"; it must be never, missing or always", v);
     return INTERP_OK;
 }
 

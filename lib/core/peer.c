@@ -295,7 +295,9 @@ int interp__peer_read(struct interp_session *s)
         if (st != INTERP_OK || n == 0 || n > s->in.cap - s->in.len) {
             interp_error *why = NULL;
             uint64_t idle = interp__now() - s->last_frame;
-            if (s->welcomed && idle >= interp__ms(s->v.session_idle))
+            if (l->fault)   /* the backend knows more */
+                why = interp__error_copy(&s->mem, l->fault);
+            else if (s->welcomed && idle >= interp__ms(s->v.session_idle))
                 interp__fail(&s->mem, &why, INTERP_E_CLOSED, "expired", "the session had no call for longer than session_idle_ms and has ended; open a new one");
             else
                 interp__fail(&s->mem, &why, s->welcomed ? INTERP_E_CLOSED : INTERP_E_BACKEND, "stream-end", "the sandbox ended by itself; open a new session");

@@ -252,13 +252,14 @@ static interp_status extras_copy(struct interp_session *s, const interp_config *
     return INTERP_OK;
 }
 
-interp_status interp_session_open_start(interp_ctx *x, const interp_config *c, interp_session **out, interp_call **call, interp_error **err)
+/* kind: OPEN, or GC, whose session nobody sees */
+static interp_status link_start(interp_ctx *x, const interp_config *c, int32_t kind, interp_session **out, interp_call **call, interp_error **err)
 {
     interp_status st = interp__ctx_check(x, err);
     if (st)
         return st;
     if (!out || !call)
-        return interp__fail(&x->mem, err, INTERP_E_INVAL, "argument", "interp_session_open_start: out or call is NULL");
+        return interp__fail(&x->mem, err, INTERP_E_INVAL, "argument", "%s: %s is NULL", kind == INTERP_CALL_GC ? "interp_ctx_gc_start" : "interp_session_open_start", out ? "call" : "out");
     if (c && c->ctx != x)
         return interp__fail(&x->mem, err, INTERP_E_INVAL, "argument", "the config belongs to another context");
     int loop = (x->flags & INTERP_CTX_LOOP) != 0;
@@ -273,7 +274,9 @@ interp_status interp_session_open_start(interp_ctx *x, const interp_config *c, i
         ;
     else if (!b)
         st = interp__fail(&x->mem, err, INTERP_E_NOT_FOUND, "backend-unknown", "there is no backend \"%s\" in this context", s->v.backend);
-    else if (!(k = interp__call_new(s, INTERP_CALL_OPEN, c ? c->cancel : NULL)))
+    else if (kind == INTERP_CALL_GC && !b->ops.gc)
+        st = interp__fail(&x->mem, err, INTERP_E_UNSUPPORTED, "gc", "backend \"%s\" leaves nothing behind that could be collected", s->v.backend);
+    else if (!(k = interp__call_new(s, kind, c ? c->cancel : NULL)))
         st = interp__nomem(err);
     else {
         uint64_t now = interp__now();
@@ -282,7 +285,9 @@ interp_status interp_session_open_start(interp_ctx *x, const interp_config *c, i
         interp_spec spec = { .struct_size = sizeof spec, .session_id = s->id, .owner_label = owner, .memory_bytes = s->v.memory, .workspace_bytes = s->v.workspace,
                              .workspace_inodes = s->v.inodes, .file_bytes = s->v.file, .cpu_millis = (uint32_t)s->v.cpu, .pids = (uint32_t)s->v.pids,
                              .min_isolation = level_of(s->v.isolation), .descriptors = 1024,
+                             .image = s->v.image, .pull = s->v.pull, .endpoint = s->v.endpoint, .runtime = s->v.runtime, .user = s->v.user,
                              .flags = (s->v.memory_set ? INTERP_SPEC_MEMORY_ASKED : 0u) | (s->v.cpu_set ? INTERP_SPEC_CPU_ASKED : 0u) | (s->v.pids_set ? INTERP_SPEC_PIDS_ASKED : 0u) };
+        s->gc = kind == INTERP_CALL_GC;
         s->open_deadline = interp__after(now, interp__ms(s->v.open_timeout));
         spec.deadline_ns = s->open_deadline;
         s->last_frame = now;
@@ -293,7 +298,7 @@ interp_status interp_session_open_start(interp_ctx *x, const interp_config *c, i
         pthread_mutex_unlock(&x->lock);
         if (interp__cancel_count(k->cancel)) {   /* fired before it began: no sandbox is made */
             interp_error *why = NULL;
-            interp__fail(&s->mem, &why, INTERP_E_CANCELLED, "cancelled", "opening was cancelled");
+            interp__fail(&s->mem, &why, INTERP_E_CANCELLED, "cancelled", "%s was cancelled", s->gc ? "collecting" : "opening");
             interp__session_gone(s, why);
         } else {
             struct interp__extra *extras = NULL;
@@ -301,7 +306,7 @@ interp_status interp_session_open_start(interp_ctx *x, const interp_config *c, i
             if (st)
                 interp__extras_free(&extras, &s->mem);
             else
-                st = interp__link_open(x, s, b, &spec, extras, &l, err);
+                st = interp__link_open(x, s, b, s->gc, &spec, extras, &l, err);
             s->link = l;
         }
     }
@@ -324,6 +329,17 @@ interp_status interp_session_open_start(interp_ctx *x, const interp_config *c, i
     if (loop)
         interp__leave(&x->guard);
     return st;
+}
+
+interp_status interp_session_open_start(interp_ctx *x, const interp_config *c, interp_session **out, interp_call **call, interp_error **err)
+{
+    return link_start(x, c, INTERP_CALL_OPEN, out, call, err);
+}
+
+interp_status interp_ctx_gc_start(interp_ctx *x, const interp_config *c, interp_call **call, interp_error **err)
+{
+    interp_session *unseen;
+    return link_start(x, c, INTERP_CALL_GC, &unseen, call, err);
 }
 
 /* ---- exec */
@@ -560,13 +576,15 @@ static interp_status loop_refuse(interp_ctx *x, interp_error **err)
     return st;
 }
 
-static interp_status complete(struct interp_call *c, interp_result **out, interp_error **err)
+/* Events are dropped, for nobody asked for them; progress counts those that tell of progress. */
+static interp_status complete(struct interp_call *c, interp_result **out, uint64_t *progress, interp_error **err)
 {
     interp_status st = INTERP_AGAIN, next = INTERP_AGAIN;
     const interp_event *e;
     while (next == INTERP_AGAIN && (st = interp_call_wait(c, INTERP_FOREVER, 0, err)) == INTERP_OK)
         while ((next = interp_call_next(c, &e)) == INTERP_OK)
-            ;   /* events that nobody asked for are dropped */
+            if (progress && interp_event_type(e) == INTERP_EV_PROGRESS)
+                ++*progress;
     if (!st)
         st = next < 0 ? interp__fail(&c->ctx->mem, err, next, "thread", "another thread is using this session") : interp_call_finish(c, out, err);
     interp_call_free(c);
@@ -584,11 +602,25 @@ interp_status interp_session_open(interp_ctx *x, const interp_config *c, interp_
         st = interp_session_open_start(x, c, &s, &call, err);
     if (st)
         return st;
-    st = complete(call, NULL, err);
+    st = complete(call, NULL, NULL, err);
     if (st)
         interp_session_close(s);
     else
         *out = s;
+    return st;
+}
+
+interp_status interp_ctx_gc(interp_ctx *x, const interp_config *c, uint64_t *removed, interp_error **err)
+{
+    interp_call *call;
+    uint64_t n = 0;
+    interp_status st = loop_refuse(x, err);
+    if (!st)
+        st = interp_ctx_gc_start(x, c, &call, err);
+    if (!st)
+        st = complete(call, NULL, &n, err);
+    if (!st && removed)
+        *removed = n;
     return st;
 }
 
@@ -600,7 +632,7 @@ interp_status interp_session_exec(interp_session *s, const interp_request *r, in
         st = interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "interp_session_exec: out is NULL");
     if (!st)
         st = interp_session_exec_start(s, r, &call, err);
-    return st ? st : complete(call, out, err);
+    return st ? st : complete(call, out, NULL, err);
 }
 
 interp_status interp_session_run(interp_session *s, const char *language, const char *code, size_t len, interp_result **out, interp_error **err)
@@ -626,7 +658,7 @@ interp_status interp_session_restart(interp_session *s, const char *language, co
     interp_status st = s ? loop_refuse(s->ctx, err) : interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the session is NULL");
     if (!st)
         st = interp_session_restart_start(s, language, kernel, &call, err);
-    return st ? st : complete(call, NULL, err);
+    return st ? st : complete(call, NULL, NULL, err);
 }
 
 /* ---- getters */

@@ -3,7 +3,48 @@
 #include "guest.h"
 
 #define ENGINE_UID 1000u
+#define TMPFS_MAGIC 0x01021994       /* statfs(2) */
 static int may_setgid;
+
+/* The counters of the group that the engine made, when it shows us that one and no other: a group without a limit may be the whole machine. */
+static void find_group(struct boot_facts *f)
+{
+    static const struct { const char *limit, *peak, *oom, *pids; } versions[] = {
+        { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/pids.events" },
+        { "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.max_usage_in_bytes", "/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/pids/pids.events" },
+    };
+    for (unsigned i = 0; i < 2; i++) {
+        char b[32];
+        uint64_t limit = 0;
+        int fd = (int)sys_open(versions[i].limit, O_RDONLY | O_CLOEXEC);
+        long n = fd < 0 ? -1 : sys_read(fd, b, sizeof b - 1);
+        if (fd >= 0)
+            sys_close(fd);
+        if (n <= 0)
+            continue;
+        b[n] = 0;
+        if (!scan_num(b, &limit) || limit >= 1ull << 60) /* "max", or v1's word for it */
+            continue;
+        f->cg_peak = (int)sys_open(versions[i].peak, O_RDONLY | O_CLOEXEC);
+        f->cg_oom = (int)sys_open(versions[i].oom, O_RDONLY | O_CLOEXEC);
+        f->cg_pids = (int)sys_open(versions[i].pids, O_RDONLY | O_CLOEXEC);
+        return;
+    }
+}
+
+/* Older runtimes give a tmpfs over a directory of the image that directory's mode, whatever was asked for (moby #39466). */
+static void open_to_all(void)
+{
+    static const char *const dirs[] = { WORKSPACE, "/tmp", "/home", "/var/tmp" };
+    for (unsigned i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        struct statfs_k s;
+        int fd = (int)sys_open(dirs[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0 && sc2(NR_fstatfs, fd, PTR(&s)) == 0 && s.type == TMPFS_MAGIC)
+            sys_chmod(dirs[i], 01777);
+        if (fd >= 0)
+            sys_close(fd);
+    }
+}
 
 int engine_run(struct boot_facts *f)
 {
@@ -28,6 +69,9 @@ int engine_run(struct boot_facts *f)
     long abi = sc3(NR_landlock_create_ruleset, 0, 0, 1);
     f->landlock_abi = abi > 0 ? (int)abi : 0;
     f->scoped = abi >= 6;
+    find_group(f);
+    if (A.init && uid == 0)
+        open_to_all();
     return 0;
 }
 

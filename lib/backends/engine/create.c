@@ -1,0 +1,174 @@
+/* create.c - the container: what is asked for, and whether the engine did it. Engines drop what they can't do without a word, so what counts is read back. */
+#include "engine_priv.h"
+#include <stdio.h>
+#include <string.h>
+
+#define AGENT_PIDS 2u                   /* the agent and the first kernel's supervisor; those of more kernels count as the user's */
+#define SMALL_BYTES (16u << 20)
+#define RUN_BYTES (8u << 20)
+
+static unsigned cpu_millis(const struct interp__box *b)
+{
+    unsigned all = b->facts.cpus * 1000;
+    return all && b->spec.cpu_millis > all ? all : b->spec.cpu_millis;   /* Docker refuses more CPUs than there are */
+}
+
+static void tmpfs(struct interp__buf *out, const char *at, uint64_t size, const char *mode, const char *more)
+{
+    interp__buf_fmt(out, "\"%s\":\"rw,size=%llu,mode=%s,nosuid,nodev,%s\"", at, (unsigned long long)size, mode, more);
+}
+
+void interp__create_body(struct interp__box *b, struct interp__buf *out)
+{
+    const interp_spec *s = &b->spec;
+    int split = !b->user;
+    interp__buf_str(out, "{\"Image\":");
+    interp__json_text(out, b->image, strlen(b->image));
+    /* Healthcheck NONE: an image's own would start processes beside the agent. Init false: the daemon's default may be to put another PID 1 there. */
+    interp__buf_fmt(out, ",\"Entrypoint\":[\"/.interp/agent\"],\"Cmd\":[\"stdio\"],\"User\":\"%s\",\"WorkingDir\":\"/\",\"Hostname\":\"sandbox\",\"Healthcheck\":{\"Test\":[\"NONE\"]},"
+                    "\"OpenStdin\":true,\"StdinOnce\":true,\"AttachStdin\":true,\"AttachStdout\":true,\"AttachStderr\":true,\"Tty\":false,\"StopSignal\":\"SIGKILL\",\"StopTimeout\":0,"
+                    "\"NetworkDisabled\":true,\"Labels\":", split ? "0:0" : b->user);
+    interp__owner_labels(out, "session", s->session_id);
+    interp__buf_fmt(out, ",\"HostConfig\":{\"NetworkMode\":\"none\",\"ReadonlyRootfs\":true,\"Memory\":%llu,\"MemorySwap\":%llu,\"NanoCpus\":%llu,\"PidsLimit\":%u,\"CapDrop\":[\"ALL\"],\"CapAdd\":[%s],"
+                    "\"SecurityOpt\":[\"no-new-privileges\"],\"IpcMode\":\"private\",\"CgroupnsMode\":\"private\",\"LogConfig\":{\"Type\":\"none\"},\"RestartPolicy\":{\"Name\":\"no\"},\"AutoRemove\":false,"
+                    "\"Privileged\":false,\"ShmSize\":%llu,",
+                    (unsigned long long)s->memory_bytes, (unsigned long long)s->memory_bytes, (unsigned long long)cpu_millis(b) * 1000000u, s->pids + AGENT_PIDS,
+                    split ? "\"SETUID\",\"SETGID\",\"KILL\"" : "", (unsigned long long)(s->workspace_bytes < SMALL_BYTES ? s->workspace_bytes : SMALL_BYTES));
+    if (!b->facts.podman)
+        interp__buf_str(out, "\"Init\":false,");          /* Podman wants its helper program there even to be told no */
+    if (*b->runtime) {
+        interp__buf_str(out, "\"Runtime\":");
+        interp__json_text(out, b->runtime, strlen(b->runtime));
+        interp__buf_str(out, ",");
+    }
+    interp__buf_fmt(out, "\"Ulimits\":[{\"Name\":\"nofile\",\"Soft\":%u,\"Hard\":%u},{\"Name\":\"nproc\",\"Soft\":%u,\"Hard\":%u},{\"Name\":\"core\",\"Soft\":0,\"Hard\":0},{\"Name\":\"fsize\",\"Soft\":%llu,\"Hard\":%llu}],\"Tmpfs\":{",
+                    s->descriptors, s->descriptors, b->nproc, b->nproc, (unsigned long long)s->file_bytes, (unsigned long long)s->file_bytes);
+    /* All pages of these count as memory of the sandbox, so together they are bounded by memory_bytes. /run and /var/tmp: Podman would put unbounded ones there. */
+    tmpfs(out, "/workspace", s->workspace_bytes, "1777", "exec");
+    interp__buf_str(out, ",");
+    tmpfs(out, "/tmp", s->workspace_bytes, "1777", "exec");
+    interp__buf_str(out, ",");
+    tmpfs(out, "/home", s->workspace_bytes, "1777", "exec");
+    interp__buf_str(out, ",");
+    tmpfs(out, "/var/tmp", s->workspace_bytes < SMALL_BYTES ? s->workspace_bytes : SMALL_BYTES, "1777", "exec");
+    interp__buf_str(out, ",");
+    tmpfs(out, "/run", RUN_BYTES, split ? "0755" : "1777", "noexec");
+    interp__buf_fmt(out, "},\"Mounts\":[{\"Type\":\"volume\",\"Source\":\"%s\",\"Target\":\"/.interp\",\"ReadOnly\":true}]}}", b->volume);
+}
+
+/* ---- read back */
+
+static int refused(struct interp__engine_failure *f, const char *what, const char *remedy)
+{
+    return interp__engine_fail(f, INTERP_E_ISOLATION, "engine-downgrade", 0, remedy, "the engine made the sandbox without %s, which it was asked for", what);
+}
+
+static int security_has(const struct interp__json *j, const char *option)
+{
+    uint32_t list = interp__answer_at(j, 0, "HostConfig/SecurityOpt");
+    char longer[64];
+    if (interp__answer_has(j, list, option))
+        return 1;
+    snprintf(longer, sizeof longer, "%s:true", option);
+    if (interp__answer_has(j, list, longer))
+        return 1;
+    snprintf(longer, sizeof longer, "%s=true", option);
+    return interp__answer_has(j, list, longer);
+}
+
+/* Docker says again what it was told. Podman says what is left (libpod's own answer), which is better. */
+static int capabilities_ok(const struct interp__json *j, const struct interp__box *b)
+{
+    static const char *const ours[] = { "CAP_KILL", "CAP_SETGID", "CAP_SETUID" };
+    if (!b->facts.podman)
+        return interp__answer_has(j, interp__answer_at(j, 0, "HostConfig/CapDrop"), "ALL");
+    uint32_t left = interp__answer_at(j, 0, "BoundingCaps"), known = 0;
+    if (!left)
+        return 0;
+    for (unsigned i = 0; i < sizeof ours / sizeof *ours && !b->user; i++)
+        known += (uint32_t)interp__answer_has(j, left, ours[i]);
+    return interp__json_at(j, left)->type == INTERP__JSON_NULL || (interp__json_at(j, left)->type == INTERP__JSON_ARRAY && interp__json_at(j, left)->count == known);
+}
+
+static int agent_mount_ok(const struct interp__json *j, const struct interp__box *b)
+{
+    uint32_t list = interp__answer_at(j, 0, "Mounts");
+    if (!list || interp__json_at(j, list)->type != INTERP__JSON_ARRAY)
+        return 0;
+    uint32_t i = list + 1;
+    for (uint32_t k = 0; k < interp__json_at(j, list)->count; k++, i = interp__json_at(j, i)->next)
+        if (!strcmp(interp__answer_text(j, i, "Destination"), "/.interp"))
+            return !strcmp(interp__answer_text(j, i, "Name"), b->volume) && !interp__answer_true(j, i, "RW");
+    return 0;
+}
+
+int interp__create_check(struct interp__box *b, struct interp__buf *reached, struct interp__engine_failure *f)
+{
+    static const char *const limit_remedy = "rootless engines need cgroup v2 with delegated controllers: see the engine's documentation on rootless limits, or use a rootful engine";
+    const interp_spec *s = &b->spec;
+    struct interp__json j = { 0 };
+    interp_error *e = NULL;
+    int r = 0;
+    if (interp__json_parse(&j, &b->mem, b->rest.body.p, b->rest.body.len, &e)) {
+        r = interp__engine_fail(f, INTERP_E_BACKEND, "engine-answer", 0, "", "the engine's description of the container can't be read: %s", interp_error_message(e));
+        interp_error_free(e);
+        interp__json_free(&j);
+        return r;
+    }
+    int64_t cpu = interp__answer_number(&j, 0, "HostConfig/NanoCpus"), period = interp__answer_number(&j, 0, "HostConfig/CpuPeriod"), quota = interp__answer_number(&j, 0, "HostConfig/CpuQuota");
+    if (!cpu && period > 0 && quota > 0)
+        cpu = quota * 1000 / period * 1000000;
+    int memory = interp__answer_number(&j, 0, "HostConfig/Memory") == (int64_t)s->memory_bytes, cpus = cpu == (int64_t)cpu_millis(b) * 1000000;
+    /* without the group's limit the agent watches memory itself (it is told so): that counts as enforced */
+    int pids = interp__answer_number(&j, 0, "HostConfig/PidsLimit") == (int64_t)s->pids + (int64_t)AGENT_PIDS;
+    const char *network = interp__answer_text(&j, 0, "HostConfig/NetworkMode"), *runtime = interp__answer_text(&j, 0, "OCIRuntime");
+    if (!*runtime)
+        runtime = interp__answer_text(&j, 0, "HostConfig/Runtime");
+    if (strcmp(network, "none") != 0)
+        r = refused(f, "\"no network\"", "");
+    else if (interp__answer_true(&j, 0, "HostConfig/Privileged"))
+        r = refused(f, "\"not privileged\"", "");
+    else if (!interp__answer_true(&j, 0, "HostConfig/ReadonlyRootfs"))
+        r = refused(f, "a read-only root", "");
+    else if (!capabilities_ok(&j, b))
+        r = refused(f, "dropping all capabilities", "");
+    else if (strcmp(interp__answer_text(&j, 0, "HostConfig/LogConfig/Type"), "none") != 0)
+        r = refused(f, "log driver `none` (every byte of the stream would go to its disk)", "");
+    else if (!security_has(&j, "no-new-privileges"))
+        r = refused(f, "no_new_privs", "");
+    else if (!agent_mount_ok(&j, b))
+        r = refused(f, "the agent's volume, read-only", "");
+    /* Podman's compat answer has HostConfig.Runtime as "oci" whatever was asked; only OCIRuntime is the truth (podman #28429) */
+    else if (*b->runtime && strcmp(runtime, b->runtime) != 0)
+        r = interp__engine_fail(f, INTERP_E_ISOLATION, "engine-runtime", 0, "name it in the engine's own configuration: Docker `runtimes` in daemon.json; Podman `podman --runtime NAME system service`",
+                                "the engine started the sandbox with runtime \"%s\", not \"%s\"", *runtime ? runtime : "(its default)", b->runtime);
+    else if (!cpus && s->flags & INTERP_SPEC_CPU_ASKED)
+        r = interp__engine_fail(f, INTERP_E_ISOLATION, "cpu-unenforced", 0, limit_remedy, "the engine does not enforce cpu_millis on this host");
+    else if (!pids && s->flags & INTERP_SPEC_PIDS_ASKED)
+        r = interp__engine_fail(f, INTERP_E_ISOLATION, "pids-unenforced", 0, limit_remedy, "the engine does not enforce pids on this host");
+    else if (s->min_isolation >= INTERP_ISOLATION_FULL && !(memory && cpus && pids))
+        r = interp__engine_fail(f, INTERP_E_ISOLATION, "isolation", 0, limit_remedy, "isolation `full` needs limits that the engine enforces; on this host it does not");
+    else {
+        interp__buf_fmt(reached, "{\"isolation\":\"%s\",\"memory\":\"%s\",\"cpu\":\"%s\",\"pids\":\"%s\",\"network\":\"none\",\"workspace\":\"each of /workspace, /tmp, /home\",\"engine\":\"%s\",\"engine_version\":",
+                        memory && cpus && pids ? "full" : "namespaces", memory ? "cgroup" : "watch", cpus ? "cgroup" : "none", pids ? "cgroup" : "none", b->facts.podman ? "podman" : "docker");
+        interp__json_text(reached, b->facts.version, strlen(b->facts.version));
+        interp__buf_fmt(reached, ",\"api\":\"1.%u\",\"rootless\":%s,\"runtime\":", b->facts.api, b->facts.rootless ? "true" : "false");
+        interp__json_text(reached, runtime, strlen(runtime));
+        interp__buf_str(reached, ",\"image\":");
+        interp__json_text(reached, b->image, strlen(b->image));
+        interp__buf_str(reached, ",\"image_id\":");
+        interp__json_text(reached, b->image_id, strlen(b->image_id));
+        interp__buf_str(reached, ",\"unenforced\":[");
+        const char *comma = "";
+        const struct { int ok; const char *name; } list[] = { { cpus, "cpu_millis" }, { pids, "pids" }, { 0, "workspace_inodes" } };
+        for (unsigned i = 0; i < sizeof list / sizeof *list; i++)
+            if (!list[i].ok) {
+                interp__buf_fmt(reached, "%s\"%s\"", comma, list[i].name);
+                comma = ",";
+            }
+        interp__buf_str(reached, "]}");
+        r = reached->bad ? interp__engine_fail(f, INTERP_E_NOMEM, "host-memory", 0, "", "out of memory") : 0;
+    }
+    interp__json_free(&j);
+    return r;
+}

@@ -1,0 +1,84 @@
+/* end.c - the end of a sandbox: the engine kills and removes the container in one call, and says so. Asked again until it is proven or the core gives up. */
+#include "engine_priv.h"
+#include <stdio.h>
+#include <string.h>
+
+static void ask(struct interp__box *b)
+{
+    char path[160];
+    b->retry_at = INTERP__NEVER;
+    b->end_tries++;
+    snprintf(path, sizeof path, "%s/containers/%s?force=1&v=1", b->prefix, b->helper_made ? b->helper : b->name);
+    if (interp__rest_call(&b->rest, "DELETE", path, NULL, 0, NULL, ENGINE_CALL_MS))
+        b->retry_at = interp__after(interp__now(), UINT64_C(100000000));
+}
+
+/* A request that makes a container is let finish: broken off, it could still make one behind our back. */
+static int making(const struct interp__box *b)
+{
+    return b->rest.busy && !b->ending && (b->stage == ENGINE_CREATE || b->stage == ENGINE_HELPER);
+}
+
+void interp__box_end(struct interp__box *b)
+{
+    if (b->gone || b->ending)
+        return;
+    interp__attach_free(b);             /* the agent ends when its stream does, should the engine not listen */
+    if (b->filling) {
+        pthread_mutex_lock(&b->s->lock);
+        b->known->fill[b->filling - 1] = ENGINE_FILL_UNKNOWN;
+        pthread_mutex_unlock(&b->s->lock);
+        b->filling = 0;
+    }
+    if (!b->created && !b->helper_made) {
+        if (b->rest.curl)
+            interp__rest_cancel(&b->rest);
+        b->gone = 1;
+        return;
+    }
+    if (making(b))
+        return;
+    interp__rest_cancel(&b->rest);
+    b->ending = 1;
+    ask(b);
+}
+
+static int no_such(struct interp__box *b)
+{
+    char said[400];
+    interp__answer_error(&b->mem, &b->rest.body, said, sizeof said);
+    return strcasestr(said, "no such container") != NULL;   /* Podman: 500 while it is removing it */
+}
+
+void interp__box_end_step(struct interp__box *b)
+{
+    struct interp__rest *r = &b->rest;
+    if (b->gone)
+        return;
+    interp__rest_step(r);
+    if (!b->ending) {
+        if (!r->busy)
+            interp__box_end(b);
+        return;
+    }
+    if (r->done) {
+        r->done = 0;
+        if (r->code == CURLE_OK && (r->status == 204 || r->status == 200 || r->status == 404 || no_such(b))) {
+            if (b->helper_made)
+                b->helper_made = 0;
+            else
+                b->created = 0;
+            if (!b->helper_made && !b->created) {
+                b->gone = 1;
+                return;
+            }
+            b->end_tries = 0;
+            ask(b);
+            return;
+        }
+        /* 409: somebody else removes it; anything else: the engine is in trouble */
+        b->retry_at = interp__after(interp__now(), UINT64_C(20000000) << (b->end_tries < 7 ? b->end_tries : 7));
+    }
+    if (!r->busy && b->retry_at <= interp__now())
+        ask(b);
+}

@@ -1,0 +1,182 @@
+/* engine_priv.h - one sandbox in a container engine. Data flows: endpoint -> rest -> open (image, volume, container, attach) -> stream -> close. */
+#ifndef INTERP_LIB_ENGINE_PRIV_H
+#define INTERP_LIB_ENGINE_PRIV_H
+#include "engine.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/curl.h"
+#include "base/json.h"
+#include "base/sha256.h"
+#include <pthread.h>
+
+#define ENGINE_API_MIN 41u             /* 1.41: Docker 20.10, Podman 4.3 */
+#define ENGINE_API_MAX 44u             /* 1.44: the newest that we were written for, the oldest that Docker 29 takes */
+#define ENGINE_CALL_MS 30000u          /* an ordinary call */
+#define ENGINE_CONNECT_MS 5000u
+#define ENGINE_ANSWER_MAX (4u << 20)   /* bytes of one answer; `info` of a busy Podman has 20 KB */
+#define ENGINE_LABEL "io.libinterp."
+
+/* ---- endpoint.c: where an engine listens */
+struct interp__endpoint {
+    int tcp, tls;
+    char path[108];                    /* of the socket: as long as sockaddr_un has room */
+    char host[256], port[8];           /* TCP */
+    char resolve[340];                 /* "host:port:address" when host is a name: curl never resolves, it would start a thread */
+    char certs[512];                   /* directory of ca.pem, cert.pem, key.pem */
+    char text[400];                    /* for people: "unix:///var/run/docker.sock (DOCKER_HOST)" */
+};
+struct interp__engine_failure { interp_status code; const char *reason, *remedy; int err; char message[768]; };
+int interp__engine_fail(struct interp__engine_failure *f, interp_status code, const char *reason, int err, const char *remedy, const char *fmt, ...)
+    __attribute__((format(printf, 6, 7)));                                             /* -1 */
+int interp__endpoint_find(struct interp__endpoint *e, const struct interp__mem *m, enum interp__engine_kind kind, const char *asked, const char *certs, struct interp__engine_failure *f);
+/* Reads a file of at most 1 MiB as JSON. 0, 1: not there, -1: failed with f (which may be NULL). */
+int interp__engine_json_file(struct interp__json *j, const struct interp__mem *m, const char *path, struct interp__engine_failure *f);
+const char *interp__engine_home(void);                                                 /* "" when there is none */
+
+/* ---- answers.c: reading engine JSON; absent or of another type is "" or 0 */
+uint32_t interp__answer_at(const struct interp__json *j, uint32_t object, const char *path);          /* members by name, '/' between; 0: absent */
+const char *interp__answer_text(const struct interp__json *j, uint32_t object, const char *path);
+int64_t interp__answer_number(const struct interp__json *j, uint32_t object, const char *path);
+int interp__answer_true(const struct interp__json *j, uint32_t object, const char *path);
+int interp__answer_has(const struct interp__json *j, uint32_t array, const char *value);              /* a text among an array's */
+/* What an engine says is wrong: `message` or `cause` of a JSON body, else its first line. Printable, at most n - 1 bytes. */
+void interp__answer_error(const struct interp__mem *m, const struct interp__buf *body, char *out, size_t n);
+
+/* ---- rest.c: one call at a time over libcurl, without blocking */
+struct interp__rest {
+    const struct interp__curl *curl;
+    const interp_host_ops *h;
+    interp_link *l;
+    const struct interp__endpoint *where;
+    CURLM *multi;
+    CURL *easy;
+    struct curl_slist *headers, *addresses;   /* both must outlive the call */
+    struct interp__buf body;           /* the answer's */
+    struct interp__buf sent;           /* the request's */
+    void (*on_line)(void *arg, const char *line, size_t n);   /* when set, the answer is lines, and each is handed over as it comes */
+    void *on_line_arg;
+    char stat[512];                    /* header X-Docker-Container-Path-Stat */
+    char error[CURL_ERROR_SIZE];
+    int fds[6];
+    unsigned nfds;
+    uint64_t timer;                    /* libcurl's next time-out, INTERP__NEVER: none */
+    int status, code, os_error;        /* of the call that is done: HTTP status (0: none), CURLcode, errno */
+    uint8_t busy, done, too_long;
+};
+int  interp__rest_init(struct interp__rest *r, const interp_host_ops *h, interp_link *l, const struct interp__mem *m, const char **why);   /* -1: no libcurl, or no memory */
+void interp__rest_free(struct interp__rest *r);
+/* Starts a call; body is copied; type NULL: none. -1: out of memory. */
+int  interp__rest_call(struct interp__rest *r, const char *method, const char *path, const void *body, size_t n, const char *type, uint64_t timeout_ms);
+int  interp__rest_header(struct interp__rest *r, const char *line);                    /* of the next call */
+void interp__rest_step(struct interp__rest *r);                                        /* tries everything */
+void interp__rest_cancel(struct interp__rest *r);
+void interp__rest_common(const struct interp__curl *c, CURL *easy, const struct interp__endpoint *e);   /* how to reach an endpoint */
+
+/* ---- stream.c: the attached stream */
+struct interp__attach {
+    const struct interp__curl *curl;
+    CURLM *multi;
+    CURL *easy;
+    int fd;
+    uint32_t mask;                     /* watched for */
+    uint8_t connecting, connected, answered, eof, unread;
+    struct interp__buf head, out;      /* HTTP answer; what of our request is not sent yet */
+    uint8_t *in;                       /* bytes not yet handed on, frames of the engine among them */
+    size_t in_at, in_len;
+    uint8_t frame[8];
+    unsigned frame_len;
+    uint32_t frame_left;
+    char noise[400];                   /* the last of what came on the container's standard error */
+    size_t noise_len;
+};
+
+/* ---- box: one sandbox */
+enum interp__engine_stage {
+    ENGINE_IDLE, ENGINE_VERSION, ENGINE_INFO, ENGINE_IMAGE, ENGINE_PULL, ENGINE_VOLUME_WAIT, ENGINE_VOLUME, ENGINE_HELPER, ENGINE_HELPER_STAT, ENGINE_HELPER_PUT, ENGINE_HELPER_CHECK, ENGINE_HELPER_DROP,
+    ENGINE_CREATE, ENGINE_READ_BACK, ENGINE_CONNECT, ENGINE_START, ENGINE_UNDO,
+    ENGINE_GC_LIST, ENGINE_GC_REMOVE, ENGINE_GC_VOLUMES, ENGINE_GC_VOLUME, ENGINE_OPEN, ENGINE_FAILED
+};
+enum { ENGINE_FILL_UNKNOWN, ENGINE_FILL_BUSY, ENGINE_FILL_DONE };
+struct interp__engine_facts {
+    unsigned api, cpus;                /* api: minor version that we speak; cpus 0: unknown */
+    int podman, rootless;
+    char version[48], arch[16];
+};
+struct interp__engine_known {          /* of one endpoint, kept for the context's life */
+    struct interp__engine_known *next;
+    char key[900];
+    int asked;                         /* facts are there */
+    struct interp__engine_facts facts;
+    int fill[2];                       /* the agent's volume, one per architecture */
+};
+struct interp__engine {
+    struct interp__mem mem;
+    enum interp__engine_kind kind;
+    pthread_mutex_t lock;              /* known */
+    struct interp__engine_known *known;
+};
+struct interp__box {
+    struct interp__engine *s;
+    const interp_host_ops *h;
+    interp_link *l;
+    struct interp__mem mem;
+    struct interp__endpoint where;
+    struct interp__engine_known *known;
+    struct interp__engine_facts facts;
+    struct interp__rest rest;
+    struct interp__attach attach;
+    enum interp__engine_stage stage;
+    interp_spec spec;                  /* its texts are below */
+    char *image, *pull, *runtime, *user;   /* user NULL: root inside, without privileges, and user code as another id */
+    char session[40], name[64], helper[64], volume[96], prefix[8], arch[16], image_id[96];
+    unsigned nproc;                    /* RLIMIT_NPROC: counted over all of a user's processes on the host, so no limit of ours; named since a daemon may not raise its own */
+    unsigned tries;                    /* of the call in progress */
+    uint64_t retry_at, progress_at;    /* retry_at: a call is to be made again then; INTERP__NEVER: none */
+    uint8_t gc, failed, created, helper_made, filling, again_once, pulled;   /* gc: no sandbox, see gc.c */
+    struct interp__buf dead;           /* names to remove, NUL behind each */
+    char pull_error[512];              /* an `error` line among a pull's */
+    uint8_t closing, killing, ending, gone;   /* ending: the container's end has been asked for; gone: and is proven */
+    unsigned end_tries;
+};
+
+/* open.c: the steps up to an open stream */
+int  interp__box_start(struct interp__box *b, struct interp__engine_failure *f);
+void interp__box_step(struct interp__box *b);                                          /* tries everything; ends in OPEN or in FAILED, and tells */
+int  interp__box_fail(struct interp__box *b, const struct interp__engine_failure *f);  /* tells the core; -1 */
+/* Makes a call and goes to `stage`, where its answer is dealt with. */
+void interp__box_call(struct interp__box *b, enum interp__engine_stage stage, const char *method, const char *prefix, const struct interp__buf *path, const struct interp__buf *body, const char *type);
+void interp__box_get(struct interp__box *b, enum interp__engine_stage stage, const char *method, const char *path);
+/* gc.c: what dead owners left */
+void interp__gc_list(struct interp__box *b);
+void interp__gc_answered(struct interp__box *b, int good);
+/* end.c: kill and close */
+void interp__box_end(struct interp__box *b);                                           /* starts the end */
+void interp__box_end_step(struct interp__box *b);                                      /* sets gone */
+/* fail.c: what an engine's refusal means */
+int  interp__call_failed(struct interp__box *b, struct interp__engine_failure *f, const char *what);   /* the call that is done has failed; -1 */
+int  interp__start_failed(struct interp__box *b, struct interp__engine_failure *f, int status, const char *said);   /* -1; 1: the agent's volume was empty */
+/* create.c */
+void interp__create_body(struct interp__box *b, struct interp__buf *out);
+int  interp__create_check(struct interp__box *b, struct interp__buf *reached, struct interp__engine_failure *f);   /* the read-back; -1: refused */
+/* image.c */
+void interp__image_path(struct interp__buf *out, const char *image);                   /* percent-encoded */
+void interp__pull_path(struct interp__buf *out, const char *image);
+int  interp__pull_auth(struct interp__box *b, struct interp__buf *header);             /* adds credentials for X-Registry-Auth. 1: there are some, 0: none, -1: no memory */
+void interp__pull_line(void *box, const char *line, size_t n);
+/* tar.c */
+void interp__tar_one(struct interp__buf *out, const char *name, const void *p, size_t n);
+/* owner.c */
+struct interp__owner { char machine[INTERP__SHA256_HEX], boot[48]; uint64_t pidns, start; int64_t pid; };
+void interp__owner_here(struct interp__owner *o);
+void interp__owner_labels(struct interp__buf *out, const char *kind, const char *session);   /* a Labels object; session NULL: none */
+uint64_t interp__process_start(int64_t pid);                                           /* 0: no such process */
+
+/* stream.c */
+int  interp__attach_start(struct interp__box *b);                                      /* -1: no memory or no connection */
+int  interp__attach_step(struct interp__box *b);                                       /* 0 goes on, 1 attached, -1 failed: head and code say how */
+void interp__attach_free(struct interp__box *b);
+void interp__attach_watch(struct interp__box *b, uint32_t mask);
+interp_status interp__attach_read(struct interp__box *b, void *buf, size_t cap, size_t *n);
+interp_status interp__attach_write(struct interp__box *b, const void *buf, size_t len, size_t *n);
+int  interp__attach_status(const struct interp__box *b);                               /* HTTP status of the answer, 0: none yet */
+#endif

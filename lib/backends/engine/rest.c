@@ -1,0 +1,241 @@
+/* rest.c - one call at a time to an engine's API, over a libcurl multi handle whose sockets and timer are the link's. Nothing here blocks. */
+#include "engine_priv.h"
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+/* ---- what libcurl asks for */
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *unused)
+{
+    struct interp__rest *r = arg;
+    unsigned i = 0;
+    (void)easy;
+    (void)unused;
+    while (i < r->nfds && r->fds[i] != fd)
+        i++;
+    if (what == CURL_POLL_REMOVE) {
+        r->h->watch(r->l, fd, 0);
+        if (i < r->nfds)
+            r->fds[i] = r->fds[--r->nfds];
+        return 0;
+    }
+    if (i == r->nfds) {
+        if (i == sizeof r->fds / sizeof *r->fds)
+            return -1;                  /* one call: one connection, at most a few attempts beside it */
+        r->fds[r->nfds++] = fd;
+    }
+    return r->h->watch(r->l, fd, (what & CURL_POLL_IN ? INTERP_IO_IN : 0u) | (what & CURL_POLL_OUT ? INTERP_IO_OUT : 0u)) ? -1 : 0;
+}
+
+static int on_timer(CURLM *multi, long ms, void *arg)
+{
+    struct interp__rest *r = arg;
+    (void)multi;
+    r->timer = ms < 0 ? INTERP__NEVER : interp__after(interp__now(), interp__ms((uint64_t)ms));
+    return 0;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *arg)
+{
+    struct interp__rest *r = arg;
+    n *= size;
+    if (n > ENGINE_ANSWER_MAX - r->body.len) {
+        r->too_long = 1;
+        return 0;
+    }
+    interp__buf_add(&r->body, p, n);
+    if (r->body.bad)
+        return 0;
+    for (uint8_t *end; r->on_line && (end = memchr(r->body.p, '\n', r->body.len));) {
+        size_t line = (size_t)(end - r->body.p);
+        r->on_line(r->on_line_arg, (char *)r->body.p, line);
+        interp__buf_drop(&r->body, line + 1);
+    }
+    return n;
+}
+
+static size_t on_head(char *p, size_t size, size_t n, void *arg)
+{
+    static const char name[] = "X-Docker-Container-Path-Stat:";
+    struct interp__rest *r = arg;
+    n *= size;
+    if (n > sizeof name - 1 && !strncasecmp(p, name, sizeof name - 1)) {
+        size_t at = sizeof name - 1, len;
+        while (at < n && p[at] == ' ')
+            at++;
+        len = n - at;
+        while (len && (p[at + len - 1] == '\r' || p[at + len - 1] == '\n'))
+            len--;
+        if (len < sizeof r->stat) {
+            memcpy(r->stat, p + at, len);
+            r->stat[len] = 0;
+        }
+    }
+    return n;
+}
+
+/* ---- life */
+
+int interp__rest_init(struct interp__rest *r, const interp_host_ops *h, interp_link *l, const struct interp__mem *m, const char **why)
+{
+    r->h = h;
+    r->l = l;
+    r->timer = INTERP__NEVER;
+    interp__buf_init(&r->body, m);
+    interp__buf_init(&r->sent, m);
+    if (!(r->curl = interp__curl(why)))
+        return -1;
+    *why = NULL;
+    r->multi = r->curl->multi_init();
+    r->easy = r->multi ? r->curl->easy_init() : NULL;
+    if (!r->easy)
+        return -1;
+    r->curl->multi_setopt(r->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    r->curl->multi_setopt(r->multi, CURLMOPT_SOCKETDATA, r);
+    r->curl->multi_setopt(r->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    r->curl->multi_setopt(r->multi, CURLMOPT_TIMERDATA, r);
+    return 0;
+}
+
+void interp__rest_cancel(struct interp__rest *r)
+{
+    if (r->busy) {
+        r->curl->multi_remove_handle(r->multi, r->easy);   /* closes the connection */
+        r->curl->slist_free_all(r->headers);
+        r->headers = NULL;
+    }
+    r->busy = r->done = 0;
+    r->on_line = NULL;
+}
+
+void interp__rest_free(struct interp__rest *r)
+{
+    if (r->curl) {
+        interp__rest_cancel(r);
+        if (r->easy)
+            r->curl->easy_cleanup(r->easy);
+        if (r->multi)
+            r->curl->multi_cleanup(r->multi);
+        r->curl->slist_free_all(r->headers);
+        r->curl->slist_free_all(r->addresses);
+    }
+    r->easy = NULL;
+    r->multi = NULL;
+    r->headers = r->addresses = NULL;
+    interp__buf_free(&r->body);
+    interp__wipe(r->sent.p, r->sent.cap);
+    interp__buf_free(&r->sent);
+}
+
+/* ---- a call */
+
+void interp__rest_common(const struct interp__curl *c, CURL *easy, const struct interp__endpoint *e)
+{
+    if (e->tcp) {
+        if (e->tls && *e->certs) {
+            char file[560];
+            snprintf(file, sizeof file, "%s/ca.pem", e->certs);
+            c->easy_setopt(easy, CURLOPT_CAINFO, file);
+            snprintf(file, sizeof file, "%s/cert.pem", e->certs);
+            c->easy_setopt(easy, CURLOPT_SSLCERT, file);
+            snprintf(file, sizeof file, "%s/key.pem", e->certs);
+            c->easy_setopt(easy, CURLOPT_SSLKEY, file);
+        }
+        c->easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+    } else
+        c->easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, e->path);
+    c->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);   /* the attach needs it: no h2 */
+    c->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    c->easy_setopt(easy, CURLOPT_NOPROXY, "*");
+    c->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)ENGINE_CONNECT_MS);
+    c->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+}
+
+int interp__rest_header(struct interp__rest *r, const char *line)
+{
+    struct curl_slist *more = r->curl->slist_append(r->headers, line);
+    if (!more)
+        return -1;
+    r->headers = more;
+    return 0;
+}
+
+int interp__rest_call(struct interp__rest *r, const char *method, const char *path, const void *body, size_t n, const char *type, uint64_t timeout_ms)
+{
+    const struct interp__curl *c = r->curl;
+    const struct interp__endpoint *e = r->where;
+    char url[1400], line[96];
+    struct curl_slist *addresses = NULL;
+    interp__rest_cancel(r);
+    interp__buf_free(&r->body);
+    interp__wipe(r->sent.p, r->sent.cap);
+    interp__buf_free(&r->sent);
+    r->stat[0] = r->error[0] = 0;
+    r->status = r->code = r->os_error = r->too_long = 0;
+    c->easy_reset(r->easy);
+    interp__rest_common(c, r->easy, e);
+    const char *bracket = e->tcp && strchr(e->host, ':') ? "[" : "";
+    int len = snprintf(url, sizeof url, "%s://%s%s%s%s%s%s", e->tls ? "https" : "http", bracket, e->tcp ? e->host : "localhost", *bracket ? "]" : "", e->tcp ? ":" : "", e->tcp ? e->port : "", path);
+    snprintf(line, sizeof line, "Content-Type:%s%s", type ? " " : "", type ? type : "");
+    interp__buf_add(&r->sent, body, n);
+    if (len < 0 || (size_t)len >= sizeof url || r->sent.bad || interp__rest_header(r, line) || interp__rest_header(r, "Expect:"))   /* Expect: else a second's wait before a big body */
+        return -1;
+    c->easy_setopt(r->easy, CURLOPT_URL, url);
+    if (*e->resolve && (addresses = c->slist_append(NULL, e->resolve)))
+        c->easy_setopt(r->easy, CURLOPT_RESOLVE, addresses);
+    c->easy_setopt(r->easy, CURLOPT_CUSTOMREQUEST, method);
+    if (!strcmp(method, "HEAD"))
+        c->easy_setopt(r->easy, CURLOPT_NOBODY, 1L);
+    else if (strcmp(method, "GET") != 0) {
+        c->easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
+        c->easy_setopt(r->easy, CURLOPT_POSTFIELDS, n ? (char *)r->sent.p : "");
+    }
+    c->easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers);
+    c->easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, on_body);
+    c->easy_setopt(r->easy, CURLOPT_WRITEDATA, r);
+    c->easy_setopt(r->easy, CURLOPT_HEADERFUNCTION, on_head);
+    c->easy_setopt(r->easy, CURLOPT_HEADERDATA, r);
+    c->easy_setopt(r->easy, CURLOPT_ERRORBUFFER, r->error);
+    if (timeout_ms < (uint64_t)1 << 31)
+        c->easy_setopt(r->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    CURLMcode m = c->multi_add_handle(r->multi, r->easy);
+    c->slist_free_all(r->addresses);
+    r->addresses = addresses;
+    if (m != CURLM_OK)
+        return -1;
+    r->busy = 1;
+    interp__rest_step(r);
+    return 0;
+}
+
+void interp__rest_step(struct interp__rest *r)
+{
+    const struct interp__curl *c = r->curl;
+    int fds[sizeof r->fds / sizeof *r->fds], running = 0, left = 0;
+    unsigned n = r->nfds;
+    if (!r->busy)
+        return;
+    memcpy(fds, r->fds, sizeof fds);    /* the list changes under the calls */
+    for (unsigned i = 0; i < n; i++)
+        c->multi_socket_action(r->multi, fds[i], 0, &running);      /* 0: libcurl looks for itself what is ready */
+    if (!n || r->timer <= interp__now())
+        c->multi_socket_action(r->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    for (CURLMsg *m; (m = c->multi_info_read(r->multi, &left));) {
+        if (m->msg != CURLMSG_DONE || m->easy_handle != r->easy)
+            continue;
+        long status = 0, os = 0;
+        r->code = (int)m->data.result;
+        c->easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
+        c->easy_getinfo(r->easy, CURLINFO_OS_ERRNO, &os);
+        r->status = (int)status;
+        r->os_error = (int)os;
+        c->multi_remove_handle(r->multi, r->easy);
+        c->slist_free_all(r->headers);
+        r->headers = NULL;
+        r->busy = 0;
+        r->done = 1;
+        break;                          /* m is gone with the handle */
+    }
+}
