@@ -20,17 +20,19 @@ static const struct {
     { "sh", "printf '\\n'; command -v sh", "install a POSIX shell (Debian, Ubuntu: package dash)" },
 };
 static const char *const levels[DOCTOR_LEVELS] = { "full", "namespaces" };
+static const char *const engines[DOCTOR_ENGINES] = { "docker", "podman" };
 
 struct doctor {
     struct task task;
     interp_ctx *ctx;
     void (*done)(void *arg);
     void *arg;
-    size_t level, language;        /* the next to try */
+    size_t level, language, engine; /* the next to try */
     interp_session *best, *trying; /* trying: not yet known to work */
     interp_call *call;
     struct doctor_level levels[DOCTOR_LEVELS];
     struct doctor_language languages[DOCTOR_LANGUAGES];
+    struct doctor_engine engines[DOCTOR_ENGINES];
 };
 
 static void go_on(struct doctor *d);
@@ -117,6 +119,35 @@ static void refused(struct doctor_language *l, const interp_error *err)
     l->message = xdup(message, strlen(message));
 }
 
+/* ---- engines */
+
+static interp_status probe_start(struct doctor *d, const char *engine, interp_error **err)
+{
+    interp_config *c = NULL;
+    interp_status st = interp_config_new(d->ctx, &c, err);
+    if (st == INTERP_OK)
+        st = interp_config_set_backend(c, engine, err);
+    if (st == INTERP_OK)
+        st = interp_config_set_open_timeout_ms(c, OPEN_MS, err);
+    if (st == INTERP_OK)
+        st = interp_ctx_probe_start(d->ctx, c, &d->call, err);
+    interp_config_free(c);
+    return st;
+}
+
+/* {"step":"probe","offers":{…}} */
+static void offered(struct doctor_engine *e, const char *json, size_t n)
+{
+    char why[160];
+    struct object o;
+    if (object_scan(&o, json, n, why, sizeof why) == 0) {
+        const struct member *offers = object_get(&o, "offers");
+        free(e->offers);
+        e->offers = offers ? xdup(offers->value, offers->value_len) : NULL;
+    }
+    object_free(&o);
+}
+
 /* ---- one after the other */
 
 /* A step has ended: its call is done, or could not be started (st negative, *err says why). */
@@ -129,13 +160,18 @@ static void step_ended(struct doctor *d, interp_status st, interp_error *err, co
         else
             l->error = err, err = NULL;
         d->trying = interp_session_close(d->trying);
-    } else {
+    } else if (d->best && d->language < DOCTOR_LANGUAGES) {
         struct doctor_language *l = &d->languages[d->language++];
         l->tried = 1;
         if (st == INTERP_OK && result)
             answered(l, result);
         else
             refused(l, err);
+    } else {
+        struct doctor_engine *e = &d->engines[d->engine++];
+        e->usable = st == INTERP_OK;
+        if (!e->usable)
+            e->error = err, err = NULL;
     }
     interp_error_free(err);
 }
@@ -148,7 +184,11 @@ static void news(struct task *t, interp_call *call)
     interp_error *err = NULL;
     interp_result *result = NULL;
     while ((st = interp_call_next(call, &ev)) == INTERP_OK)
-        ;
+        if (interp_call_kind(call) == INTERP_CALL_PROBE && interp_event_type(ev) == INTERP_EV_PROGRESS) {
+            size_t n;
+            const char *json = interp_event_json(ev, &n);
+            offered(&d->engines[d->engine], json, n);
+        }
     if (st == INTERP_AGAIN)
         return;
     st = interp_call_finish(call, &result, &err);
@@ -162,9 +202,11 @@ static void news(struct task *t, interp_call *call)
 /* Starts the next step that can be started, or says that all is done. */
 static void go_on(struct doctor *d)
 {
-    while (d->level < DOCTOR_LEVELS || (d->best && d->language < DOCTOR_LANGUAGES)) {
+    while (d->level < DOCTOR_LEVELS || (d->best && d->language < DOCTOR_LANGUAGES) || d->engine < DOCTOR_ENGINES) {
         interp_error *err = NULL;
-        interp_status st = d->level < DOCTOR_LEVELS ? open_start(d, levels[d->level], &err) : exec_start(d, d->language, &err);
+        interp_status st = d->level < DOCTOR_LEVELS                         ? open_start(d, levels[d->level], &err)
+                           : d->best && d->language < DOCTOR_LANGUAGES ? exec_start(d, d->language, &err)
+                                                                       : probe_start(d, engines[d->engine], &err);
         if (st == INTERP_OK) {
             interp_call_set_userdata(d->call, &d->task);
             return;
@@ -189,6 +231,8 @@ struct doctor *doctor_start(interp_ctx *x, void (*done)(void *arg), void *arg)
         d->languages[i].name = languages[i].name;
         d->languages[i].remedy = languages[i].remedy;
     }
+    for (size_t i = 0; i < DOCTOR_ENGINES; i++)
+        d->engines[i].name = engines[i];
     go_on(d);
     return d;
 }
@@ -213,6 +257,10 @@ void doctor_free(struct doctor *d)
         free(l->cause);
         free(l->message);
     }
+    for (size_t i = 0; i < DOCTOR_ENGINES; i++) {
+        free(d->engines[i].offers);
+        interp_error_free(d->engines[i].error);
+    }
     free(d);
 }
 
@@ -234,6 +282,11 @@ const struct doctor_level *doctor_levels(const struct doctor *d)
 const struct doctor_language *doctor_languages(const struct doctor *d)
 {
     return d->languages;
+}
+
+const struct doctor_engine *doctor_engines(const struct doctor *d)
+{
+    return d->engines;
 }
 
 static void text_member(struct buf *out, const char *name, const char *value)
@@ -290,5 +343,16 @@ void doctor_members(const struct doctor *d, struct buf *out)
         buf_text(out, i ? "," : "");
         language_json(out, &d->languages[i]);
     }
-    buf_text(out, "]}]");
+    buf_text(out, "]}");
+    for (size_t i = 0; i < DOCTOR_ENGINES; i++) {
+        const struct doctor_engine *e = &d->engines[i];
+        buf_text(out, ",{\"backend\":");
+        buf_string(out, e->name, strlen(e->name));
+        buf_text(out, e->usable ? ",\"usable\":true,\"offers\":" : ",\"usable\":false,\"offers\":");
+        buf_text(out, e->offers ? e->offers : "null");
+        buf_text(out, ",\"error\":");
+        buf_text(out, e->error ? interp_error_json(e->error, NULL) : "null");
+        buf_text(out, "}");
+    }
+    buf_text(out, "]");
 }

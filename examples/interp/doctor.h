@@ -7,6 +7,7 @@
 
 #define DOCTOR_LEVELS    2
 #define DOCTOR_LANGUAGES 4
+#define DOCTOR_ENGINES   2
 
 /* A session with this floor: what it got, or why there is none. */
 struct doctor_level {
@@ -24,6 +25,14 @@ struct doctor_language {
     const char *remedy;
 };
 
+/* A container engine: what it offers, or what is wrong. */
+struct doctor_engine {
+    const char *name;
+    int usable;
+    char *offers;              /* JSON object */
+    interp_error *error;       /* NULL when usable */
+};
+
 struct doctor;
 
 /* Starts. It goes on by the news of its own calls; done(arg) comes once, perhaps at once, when it has ended. */
@@ -34,6 +43,7 @@ void doctor_free(struct doctor *d);
 int doctor_usable(const struct doctor *d);
 const struct doctor_level *doctor_levels(const struct doctor *d);
 const struct doctor_language *doctor_languages(const struct doctor *d);
+const struct doctor_engine *doctor_engines(const struct doctor *d);
 /* "backends":[…] without braces around it. */
 void doctor_members(const struct doctor *d, struct buf *out);
 

@@ -60,19 +60,13 @@ static int is_none(const struct member *m)
     return m->kind == JSON_NULL || (m->kind == JSON_ARRAY && m->value_len <= 2);
 }
 
-/* "ids two, memory cgroup, …; not enforced: cpu" */
-static void reached_text(struct buf *out, const struct doctor_level *l)
+/* Members of a JSON object as "ids two, memory cgroup, …; not enforced here: cpu". */
+static void members_text(struct buf *out, const char *json, const char *between)
 {
     char why[160];
     struct object o;
     const struct member *unenforced = NULL;
-    const char *between = "";
-    if (l->isolation) {
-        buf_text(out, "isolation ");
-        plain_value(out, l->isolation, strlen(l->isolation));
-        between = ", ";
-    }
-    if (!l->reached || object_scan(&o, l->reached, strlen(l->reached), why, sizeof why) < 0)
+    if (!json || object_scan(&o, json, strlen(json), why, sizeof why) < 0)
         memset(&o, 0, sizeof o);
     for (size_t i = 0; i < o.n; i++) {
         if (!strcmp(o.m[i].name, "unenforced")) {
@@ -96,6 +90,15 @@ static void reached_text(struct buf *out, const struct doctor_level *l)
     buf_add(out, "", 1);
 }
 
+static void reached_text(struct buf *out, const struct doctor_level *l)
+{
+    if (l->isolation) {
+        buf_text(out, "isolation ");
+        plain_value(out, l->isolation, strlen(l->isolation));
+    }
+    members_text(out, l->reached, l->isolation ? ", " : "");
+}
+
 /* "What to do: …" on lines of its own. */
 static void remedy(const char *text)
 {
@@ -104,6 +107,15 @@ static void remedy(const char *text)
         return;
     printf("%*s%s", REST, "", label);
     wrapped(REST + (int)sizeof label - 1, text);
+}
+
+static void error_text(struct buf *out, const interp_error *e)
+{
+    const char *reason = interp_error_reason(e);
+    buf_text(out, *reason ? reason : interp_status_name(interp_error_code(e)));
+    buf_text(out, ": ");
+    buf_text(out, interp_error_message(e));
+    buf_add(out, "", 1);
 }
 
 static int same_error(const interp_error *a, const interp_error *b)
@@ -119,18 +131,27 @@ static void level_row(const struct doctor_level *l, const struct doctor_level *a
         wrapped(REST, "for the same reason");
         return;
     }
-    if (l->usable) {
+    if (l->usable)
         reached_text(&text, l);
-    } else {
-        const char *reason = interp_error_reason(l->error);
-        buf_text(&text, *reason ? reason : interp_status_name(interp_error_code(l->error)));
-        buf_text(&text, ": ");
-        buf_text(&text, interp_error_message(l->error));
-        buf_add(&text, "", 1);
-    }
+    else
+        error_text(&text, l->error);
     wrapped(REST, text.p);
     if (!l->usable)
         remedy(interp_error_remedy(l->error));
+    buf_free(&text);
+}
+
+static void engine_row(const struct doctor_engine *e, int colour)
+{
+    struct buf text = { 0 };
+    row(e->name, e->usable, colour);
+    if (e->usable)
+        members_text(&text, e->offers, "");
+    else
+        error_text(&text, e->error);
+    wrapped(REST, text.p);
+    if (!e->usable)
+        remedy(interp_error_remedy(e->error));
     buf_free(&text);
 }
 
@@ -180,6 +201,9 @@ void doctor_table(const struct doctor *d, int colour)
     printf("\n  %-*sWorks  %-*sInterpreter\n", NAME, "Language", version_width, "Version");
     for (size_t i = 0; i < DOCTOR_LANGUAGES; i++)
         language_row(&doctor_languages(d)[i], version_width, colour);
-    fputs("\nBackends docker, podman, kubernetes: not in this version.\n\n", stdout);
+    printf("\n  %-*sWorks  What the engine offers\n", NAME, "Engine");
+    for (size_t i = 0; i < DOCTOR_ENGINES; i++)
+        engine_row(&doctor_engines(d)[i], colour);
+    putchar('\n');
     fputs(doctor_usable(d) ? "Sessions work on this machine.\n" : "No session can be had on this machine. The rows above say what to do.\n", stdout);
 }

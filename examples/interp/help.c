@@ -10,6 +10,7 @@ static const struct {
     { "interp",
       "usage: interp run LANG [FILE | -c CODE] [options]   run code in a sandbox\n"
       "       interp doctor [--json]                       show what works on this machine\n"
+      "       interp gc [--backend NAME]                   remove what sandboxes of dead programs left\n"
       "       interp exec --stdio                          sessions over a line protocol, for programs\n"
       "       interp help COMMAND                          more about a command\n"
       "       interp --version\n"
@@ -32,7 +33,12 @@ static const struct {
       "  --stdin FILE       what the code finds on its standard input; - is ours (default: nothing)\n"
       "  --env NAME=VALUE   an environment variable for the code; may be given several times\n"
       "  --isolation LEVEL  weakest isolation accepted: full, namespaces, landlock, process (default namespaces)\n"
-      "  --backend NAME     what makes the sandbox (default local)\n"
+      "  --backend NAME     what makes the sandbox: local (default), docker, podman\n"
+      "  --image IMAGE      image of a docker or podman sandbox, such as python:3.12-slim\n"
+      "  --pull WHEN        fetch the image: never, missing (default), always\n"
+      "  --endpoint ADDRESS where the engine listens: unix:///path, tcp://host:port\n"
+      "  --runtime NAME     OCI runtime of the engine, such as runsc\n"
+      "  --user UID:GID     whom the sandbox runs as\n"
       "  --json             print the whole result as one JSON object instead\n"
       "\n"
       "Exit code: that of the code (an uncaught exception is 1), or\n"
@@ -42,8 +48,13 @@ static const struct {
     { "doctor",
       "usage: interp doctor [--json]\n"
       "\n"
-      "Tries what works on this machine: opens a session at each isolation level and runs each language in the best one.\n"
+      "Tries what works on this machine: opens a session at each isolation level, runs each language in the best one, and asks the container engines.\n"
       "What is missing is shown with what to do about it. Exit code 0 when a session can be had, else 1.\n" },
+    { "gc",
+      "usage: interp gc [--backend NAME] [--endpoint ADDRESS] [--json]\n"
+      "\n"
+      "Removes containers and volumes that sandboxes left whose program is dead: by default with every engine that answers, or with the one named.\n"
+      "Nothing is touched whose owner may live, on this machine or another. Exit code 0 when all that was asked could be looked at.\n" },
     { "exec",
       "usage: interp exec --stdio\n"
       "\n"

@@ -15,7 +15,7 @@
 
 struct run {
     /* what the arguments say */
-    const char *language, *file, *code, *stdin_file, *isolation, *backend, **env;
+    const char *language, *file, *code, *stdin_file, *isolation, *backend, *image, *pull, *endpoint, *runtime, *user, **env;
     size_t env_count;
     uint64_t timeout_ms, memory_bytes; /* 0: not given */
     int json;
@@ -91,6 +91,16 @@ static int parse(struct run *r, int argc, char **argv)
             r->isolation = v;
         else if ((v = option_value("--backend", argc, argv, &i, &missing)))
             r->backend = v;
+        else if ((v = option_value("--image", argc, argv, &i, &missing)))
+            r->image = v;
+        else if ((v = option_value("--pull", argc, argv, &i, &missing)))
+            r->pull = v;
+        else if ((v = option_value("--endpoint", argc, argv, &i, &missing)))
+            r->endpoint = v;
+        else if ((v = option_value("--runtime", argc, argv, &i, &missing)))
+            r->runtime = v;
+        else if ((v = option_value("--user", argc, argv, &i, &missing)))
+            r->user = v;
         else if ((v = option_value("--env", argc, argv, &i, &missing)))
             bad = take_env(r, v);
         else if ((v = option_value("--timeout", argc, argv, &i, &missing)))
@@ -241,6 +251,16 @@ static interp_status configure(struct run *r, interp_error **err)
         st = interp_config_set_cancel(r->config, r->cancel, err);
     if (st == INTERP_OK && r->backend)
         st = interp_config_set_backend(r->config, r->backend, err);
+    if (st == INTERP_OK && r->image)
+        st = interp_config_set_image(r->config, r->image, err);
+    if (st == INTERP_OK && r->pull)
+        st = interp_config_set_pull(r->config, r->pull, err);
+    if (st == INTERP_OK && r->endpoint)
+        st = interp_config_set_endpoint(r->config, r->endpoint, err);
+    if (st == INTERP_OK && r->runtime)
+        st = interp_config_set_runtime(r->config, r->runtime, err);
+    if (st == INTERP_OK && r->user)
+        st = interp_config_set_user(r->config, r->user, err);
     if (st == INTERP_OK && r->isolation)
         st = interp_config_set_isolation(r->config, r->isolation, err);
     if (st == INTERP_OK && r->timeout_ms)

@@ -83,8 +83,10 @@ typedef struct interp_backend_ops {
     /** Optional. Like open, but instead of making a sandbox removes what sandboxes of dead owners have left, and nothing of anybody else's; progress() tells of each thing removed
         ({"step":"gc","removed":"container","name":…}). notify(OPENED) when it is through; then close is called. */
     interp_status (*gc)(void *backend, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst);
-    /** Reserved, NULL: pause, resume, probe, reopen, list. */
-    void (*reserved[7])(void);
+    /** Optional. Like open, but only looks: is the backend usable, and what does it offer? reached() gets that as a JSON object; then notify(OPENED), or fail() with what is wrong and its remedy. */
+    interp_status (*probe)(void *backend, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst);
+    /** Reserved, NULL: pause, resume, reopen, list. */
+    void (*reserved[6])(void);
 } interp_backend_ops;
 
 /** Registers a backend under its name. The table is copied. destroy (may be NULL) runs once with backend when the context goes and the last link has ended; on failure it runs

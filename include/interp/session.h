@@ -22,6 +22,9 @@ INTERP_API interp_status interp_session_open_start(interp_ctx *x, const interp_c
 INTERP_API interp_status interp_ctx_gc(interp_ctx *x, const interp_config *c, uint64_t *removed, interp_error **err);
 /** Starts that; *call is of kind GC, and each thing removed is a PROGRESS event {"step":"gc","removed":"container"|"volume","name":…}. T2. */
 INTERP_API interp_status interp_ctx_gc_start(interp_ctx *x, const interp_config *c, interp_call **call, interp_error **err);
+/** Starts a look at the backend that the config names, without making a sandbox: usable or not, with the reason and the remedy as the call's error. *call is of kind PROBE; what the backend offers
+    comes as a PROGRESS event {"step":"probe","offers":{…}}. T2. Errors: UNSUPPORTED (a backend that can only be tried by opening, as local), and those of open. */
+INTERP_API interp_status interp_ctx_probe_start(interp_ctx *x, const interp_config *c, interp_call **call, interp_error **err);
 /** Runs code and waits for the result. Whatever the guest does gives INTERP_OK and a result; interp_result_ok says whether it succeeded. Returns by timeout + grace.
     T3. Errors: INVAL, BUSY (that kernel has an exec in flight), CLOSED, LIMIT, NOMEM, FORKED. */
 INTERP_API interp_status interp_session_exec(interp_session *s, const interp_request *r, interp_result **out, interp_error **err);
@@ -75,7 +78,7 @@ INTERP_API interp_status interp_request_set_cancel(interp_request *r, interp_can
 /* ---- calls */
 
 /** Kinds of calls. */
-enum { INTERP_CALL_OPEN = 1, INTERP_CALL_EXEC = 2, INTERP_CALL_CLOSE = 6, INTERP_CALL_GC = 7, INTERP_CALL_RESTART = 8 };
+enum { INTERP_CALL_OPEN = 1, INTERP_CALL_EXEC = 2, INTERP_CALL_PROBE = 5, INTERP_CALL_CLOSE = 6, INTERP_CALL_GC = 7, INTERP_CALL_RESTART = 8 };
 /** Flags of interp_call_wait. */
 enum { INTERP_WAIT_INTR = 1u };   /**< answer INTERP_E_INTR when a signal comes, so that a binding can run its handlers */
 

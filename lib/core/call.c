@@ -129,7 +129,7 @@ int32_t interp_call_kind(const interp_call *c)
 }
 interp_session *interp_call_session(const interp_call *c)
 {
-    return c && c->kind != INTERP_CALL_GC ? c->session : NULL;
+    return c && c->kind != INTERP_CALL_GC && c->kind != INTERP_CALL_PROBE ? c->session : NULL;
 }
 void *interp_call_userdata(const interp_call *c)
 {
@@ -297,12 +297,12 @@ void interp_call_free(interp_call *c)
         interp__session_unref(s);
         return;
     }
-    int gc = c->kind == INTERP_CALL_GC;
+    int unseen = s->unseen;
     interp__call_drop(s, c);
     interp__session_flush(s);
     interp__loop_poke(&s->ctx->loop);
     interp__session_leave(s);
-    if (gc)
+    if (unseen)
         interp_session_close(s);
 }
 
@@ -316,7 +316,7 @@ void interp__call_drop(struct interp_session *s, struct interp_call *c)
     else {
         if (c->exec)
             interp__exec_cancel(s, c->exec, 0);
-        else if (c->kind == INTERP_CALL_OPEN || c->kind == INTERP_CALL_GC)
+        else if (c->kind == INTERP_CALL_OPEN || s->unseen)
             atomic_store(&s->shut, 1);   /* nobody waits for it any more */
         interp__call_unthrottle(c);      /* unread output must not stall the guest that is to end */
         events_free(c);

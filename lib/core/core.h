@@ -94,7 +94,7 @@ struct interp_link {
     char *reached;
     struct interp__buf progress;                   /* JSON texts, NUL between */
 };
-interp_status interp__link_open(interp_ctx *x, struct interp_session *s, struct interp__backend *b, int gc, const interp_spec *spec, struct interp__extra *extras, struct interp_link **out, interp_error **err);   /* takes extras */
+interp_status interp__link_open(interp_ctx *x, struct interp_session *s, struct interp__backend *b, int32_t kind, const interp_spec *spec, struct interp__extra *extras, struct interp_link **out, interp_error **err);   /* takes extras */
 void interp__link_step(struct interp_link *l, uint64_t now);                   /* advance when something is due */
 void interp__link_kill(struct interp_link *l);
 void interp__link_close(struct interp_link *l);
@@ -339,7 +339,7 @@ struct interp_session {
     struct interp__buf in, out;
     uint64_t open_deadline, last_frame;
     uint8_t hello_sent, welcomed, in_drive;
-    uint8_t gc;                                    /* no session of the host's: it carries a gc call, and goes with it */
+    uint8_t unseen;                                /* no session of the host's: it carries a gc or probe call, and goes with it */
     struct wire_welcome welcome;
     struct interp_call *calls;
     struct interp__kernel *kernels;

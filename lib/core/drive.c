@@ -38,17 +38,27 @@ static void open_step(struct interp_session *s)
     struct interp_link *l = s->link;
     for (size_t at = 0; at < l->progress.len; at += strlen((char *)l->progress.p + at) + 1)
         for (struct interp_call *c = s->calls; c; c = c->next)
-            if ((c->kind == INTERP_CALL_OPEN || c->kind == INTERP_CALL_GC) && !c->done) {
+            if ((c->kind == INTERP_CALL_OPEN || s->unseen) && !c->done) {
                 const char *text = (char *)l->progress.p + at;
                 struct interp_event *e = interp__event_new(s, INTERP_EV_PROGRESS, text, strlen(text));
                 if (e)
                     interp__call_event(c, e);
             }
     l->progress.len = 0;
-    if (s->gc) {
+    if (s->unseen) {
         if (l->opened && !l->fault) {
-            for (struct interp_call *c = s->calls; c; c = c->next)
+            for (struct interp_call *c = s->calls; c; c = c->next) {
+                if (c->kind == INTERP_CALL_PROBE && l->reached) {
+                    struct interp__buf text;
+                    interp__buf_init(&text, &s->mem);
+                    interp__buf_fmt(&text, "{\"step\":\"probe\",\"offers\":%s}", l->reached);
+                    struct interp_event *e = text.bad ? NULL : interp__event_new(s, INTERP_EV_PROGRESS, text.p, text.len);
+                    if (e)
+                        interp__call_event(c, e);
+                    interp__buf_free(&text);
+                }
                 interp__call_done(c, NULL);
+            }
             interp__session_gone(s, NULL);   /* nobody is left to ask why */
         }
     } else if (l->opened && !s->hello_sent && !l->fault) {
@@ -62,7 +72,7 @@ static void deadlines(struct interp_session *s, uint64_t now)
 {
     interp_error *why = NULL;
     if (!s->welcomed && now >= s->open_deadline) {
-        interp__fail(&s->mem, &why, INTERP_E_TIMEOUT, "open-timeout", s->gc ? "collecting was not through within open_timeout_ms" : "the sandbox was not ready within open_timeout_ms");
+        interp__fail(&s->mem, &why, INTERP_E_TIMEOUT, "open-timeout", s->unseen ? "the backend was not through within open_timeout_ms" : "the sandbox was not ready within open_timeout_ms");
         interp__session_gone(s, why);
         return;
     }
@@ -107,9 +117,9 @@ again:
             interp__exec_cancel(s, c->exec, n > 1);
             goto again;   /* the list may have changed */
         }
-        if (c->kind == INTERP_CALL_OPEN || c->kind == INTERP_CALL_GC) {
+        if (c->kind == INTERP_CALL_OPEN || s->unseen) {
             interp_error *why = NULL;
-            interp__fail(&s->mem, &why, INTERP_E_CANCELLED, "cancelled", "%s was cancelled", s->gc ? "collecting" : "opening");
+            interp__fail(&s->mem, &why, INTERP_E_CANCELLED, "cancelled", "%s was cancelled", s->unseen ? "the call" : "opening");
             interp__session_gone(s, why);
             return;
         }

@@ -359,7 +359,7 @@ static void not_run(struct interp_session *s, struct interp__exec *e)
         size_t n = (size_t)snprintf(text, sizeof text, "no interpreter for %s: looked for", l->name);
         for (int i = 0; l->candidates[i]; i++)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s %s", i ? "," : "", l->candidates[i]);
-        snprintf(text + n, sizeof text - n, " in %.400s inside the sandbox; install %s or newer", path + 5, l->minimum);
+        snprintf(text + n, sizeof text - n, " in %.400s inside the sandbox; install %s%s", path + 5, l->minimum, strpbrk(l->minimum, "0123456789") ? " or newer" : "");
         host_error(r, "InterpreterNotFound", text, "");
         break;
     }

@@ -141,8 +141,8 @@ static void put_env(struct wire_out *o, struct interp_session *s, const struct i
         int set = 0;
         for (size_t at = 0; at < s->env.text.len && !set; at += strlen((char *)s->env.text.p + at) + 1)
             set = !strncmp((char *)s->env.text.p + at, interp__base_env[i], name);
-        if (!set)
-            list[n++] = interp__base_env[i];
+        if (!set)   /* a backend may have no home to give */
+            list[n++] = !strncmp(interp__base_env[i], "HOME=", 5) && interp__link_reached_is(s->link, "home", "/workspace") ? "HOME=/workspace" : interp__base_env[i];
     }
     if (k->sent_cached)
         list[n++] = "INTERP_CACHED=1";

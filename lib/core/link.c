@@ -101,7 +101,7 @@ static const interp_host_ops HOST = {
 
 /* ---- life */
 
-interp_status interp__link_open(interp_ctx *x, struct interp_session *s, struct interp__backend *b, int gc, const interp_spec *spec, struct interp__extra *extras, struct interp_link **out, interp_error **err)
+interp_status interp__link_open(interp_ctx *x, struct interp_session *s, struct interp__backend *b, int32_t kind, const interp_spec *spec, struct interp__extra *extras, struct interp_link **out, interp_error **err)
 {
     struct interp_link *l = interp__alloc(&x->mem, sizeof *l);
     if (!l) {
@@ -125,7 +125,7 @@ interp_status interp__link_open(interp_ctx *x, struct interp_session *s, struct 
         }
     }
     *out = l;
-    interp_status st = (gc ? b->ops.gc : b->ops.open)(b->userdata, &HOST, l, spec, &l->inst);
+    interp_status st = (kind == INTERP_CALL_GC ? b->ops.gc : kind == INTERP_CALL_PROBE ? b->ops.probe : b->ops.open)(b->userdata, &HOST, l, spec, &l->inst);
     if (st < 0 && !l->fault)
         host_fail(l, st, "backend-open", 0, "the backend could not open a sandbox", "");
     return INTERP_OK;   /* a failed open shows as l->fault, as a later failure would */

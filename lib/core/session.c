@@ -252,14 +252,14 @@ static interp_status extras_copy(struct interp_session *s, const interp_config *
     return INTERP_OK;
 }
 
-/* kind: OPEN, or GC, whose session nobody sees */
+/* kind: OPEN, or GC and PROBE, whose session nobody sees */
 static interp_status link_start(interp_ctx *x, const interp_config *c, int32_t kind, interp_session **out, interp_call **call, interp_error **err)
 {
     interp_status st = interp__ctx_check(x, err);
     if (st)
         return st;
     if (!out || !call)
-        return interp__fail(&x->mem, err, INTERP_E_INVAL, "argument", "%s: %s is NULL", kind == INTERP_CALL_GC ? "interp_ctx_gc_start" : "interp_session_open_start", out ? "call" : "out");
+        return interp__fail(&x->mem, err, INTERP_E_INVAL, "argument", "%s: %s is NULL", kind == INTERP_CALL_GC ? "interp_ctx_gc_start" : kind == INTERP_CALL_PROBE ? "interp_ctx_probe_start" : "interp_session_open_start", out ? "call" : "out");
     if (c && c->ctx != x)
         return interp__fail(&x->mem, err, INTERP_E_INVAL, "argument", "the config belongs to another context");
     int loop = (x->flags & INTERP_CTX_LOOP) != 0;
@@ -276,6 +276,8 @@ static interp_status link_start(interp_ctx *x, const interp_config *c, int32_t k
         st = interp__fail(&x->mem, err, INTERP_E_NOT_FOUND, "backend-unknown", "there is no backend \"%s\" in this context", s->v.backend);
     else if (kind == INTERP_CALL_GC && !b->ops.gc)
         st = interp__fail(&x->mem, err, INTERP_E_UNSUPPORTED, "gc", "backend \"%s\" leaves nothing behind that could be collected", s->v.backend);
+    else if (kind == INTERP_CALL_PROBE && !b->ops.probe)
+        st = interp__fail(&s->mem, err, INTERP_E_UNSUPPORTED, "probe", "backend \"%s\" can only be tried by opening a session", s->v.backend);
     else if (!(k = interp__call_new(s, kind, c ? c->cancel : NULL)))
         st = interp__nomem(err);
     else {
@@ -287,7 +289,7 @@ static interp_status link_start(interp_ctx *x, const interp_config *c, int32_t k
                              .min_isolation = level_of(s->v.isolation), .descriptors = 1024,
                              .image = s->v.image, .pull = s->v.pull, .endpoint = s->v.endpoint, .runtime = s->v.runtime, .user = s->v.user,
                              .flags = (s->v.memory_set ? INTERP_SPEC_MEMORY_ASKED : 0u) | (s->v.cpu_set ? INTERP_SPEC_CPU_ASKED : 0u) | (s->v.pids_set ? INTERP_SPEC_PIDS_ASKED : 0u) };
-        s->gc = kind == INTERP_CALL_GC;
+        s->unseen = kind != INTERP_CALL_OPEN;
         s->open_deadline = interp__after(now, interp__ms(s->v.open_timeout));
         spec.deadline_ns = s->open_deadline;
         s->last_frame = now;
@@ -298,7 +300,7 @@ static interp_status link_start(interp_ctx *x, const interp_config *c, int32_t k
         pthread_mutex_unlock(&x->lock);
         if (interp__cancel_count(k->cancel)) {   /* fired before it began: no sandbox is made */
             interp_error *why = NULL;
-            interp__fail(&s->mem, &why, INTERP_E_CANCELLED, "cancelled", "%s was cancelled", s->gc ? "collecting" : "opening");
+            interp__fail(&s->mem, &why, INTERP_E_CANCELLED, "cancelled", "%s was cancelled", kind == INTERP_CALL_GC ? "collecting" : kind == INTERP_CALL_PROBE ? "probing" : "opening");
             interp__session_gone(s, why);
         } else {
             struct interp__extra *extras = NULL;
@@ -306,7 +308,7 @@ static interp_status link_start(interp_ctx *x, const interp_config *c, int32_t k
             if (st)
                 interp__extras_free(&extras, &s->mem);
             else
-                st = interp__link_open(x, s, b, s->gc, &spec, extras, &l, err);
+                st = interp__link_open(x, s, b, kind, &spec, extras, &l, err);
             s->link = l;
         }
     }
@@ -334,6 +336,12 @@ static interp_status link_start(interp_ctx *x, const interp_config *c, int32_t k
 interp_status interp_session_open_start(interp_ctx *x, const interp_config *c, interp_session **out, interp_call **call, interp_error **err)
 {
     return link_start(x, c, INTERP_CALL_OPEN, out, call, err);
+}
+
+interp_status interp_ctx_probe_start(interp_ctx *x, const interp_config *c, interp_call **call, interp_error **err)
+{
+    interp_session *unseen;
+    return link_start(x, c, INTERP_CALL_PROBE, &unseen, call, err);
 }
 
 interp_status interp_ctx_gc_start(interp_ctx *x, const interp_config *c, interp_call **call, interp_error **err)

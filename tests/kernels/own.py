@@ -62,6 +62,9 @@ row('python', 'own-py-stdin', 'whatever was done to descriptor 0, the next exec 
     step('os.read(0, 9), subprocess.check_output(["wc", "-c"])', {'result': "(b'', b'0\\n')"}),
     step('sys.stdin.read(), os.read(0, 9)', {'result': "('abc', b'')"}, stdin='abc'),
     step('sys.stdin.read(), subprocess.check_output(["wc", "-c"])', {'result': "('', b'0\\n')"}))
+row('python', 'own-py-half-import', 'an import that was interrupted half-way does not break top-level await for good',
+    step('import asyncio, sys\ndel sys.modules["asyncio"], sys.modules["asyncio.base_events"], asyncio'),
+    step('async def f(): return 5\nawait f()', {'result': '5'}), min_py='3.8')
 row('python', 'own-py-env', 'the environment of an exec is undone after it',
     step('import os, subprocess\nos.environ["OLD"] = "1"'),
     step('os.environ["OLD"], os.environ["NEW"], subprocess.check_output("echo $OLD$NEW", shell=True)', {'result': "('2', 'n', b'2n\\n')"},

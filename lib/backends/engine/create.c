@@ -158,6 +158,8 @@ int interp__create_check(struct interp__box *b, struct interp__buf *reached, str
         interp__json_text(reached, b->image, strlen(b->image));
         interp__buf_str(reached, ",\"image_id\":");
         interp__json_text(reached, b->image_id, strlen(b->image_id));
+        if (b->user)   /* older runtimes make a tmpfs over an image's /home writable for root only, and no root is there to change it */
+            interp__buf_str(reached, ",\"home\":\"/workspace\"");
         interp__buf_str(reached, ",\"unenforced\":[");
         const char *comma = "";
         const struct { int ok; const char *name; } list[] = { { cpus, "cpu_millis" }, { pids, "pids" }, { 0, "workspace_inodes" } };

@@ -30,7 +30,7 @@ static void free_box(struct interp__box *b)
     h->realloc(l, b, sizeof *b, 0);
 }
 
-static interp_status start(void *backend, int gc, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst)
+static interp_status start(void *backend, int task, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst)
 {
     struct interp__engine_failure f;
     struct interp__box *b = h->realloc(l, NULL, 0, sizeof *b);
@@ -43,7 +43,7 @@ static interp_status start(void *backend, int gc, const interp_host_ops *h, inte
     b->mem.fn = link_realloc;
     b->mem.userdata = b;
     b->spec = *spec;
-    b->gc = (uint8_t)gc;
+    b->task = task;
     b->attach.fd = -1;
     b->retry_at = INTERP__NEVER;
     b->nproc = 4096;
@@ -62,11 +62,15 @@ static interp_status start(void *backend, int gc, const interp_host_ops *h, inte
 
 static interp_status engine_open(void *backend, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst)
 {
-    return start(backend, 0, h, l, spec, inst);
+    return start(backend, ENGINE_SANDBOX, h, l, spec, inst);
 }
 static interp_status engine_gc(void *backend, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst)
 {
-    return start(backend, 1, h, l, spec, inst);
+    return start(backend, ENGINE_GC, h, l, spec, inst);
+}
+static interp_status engine_probe(void *backend, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst)
+{
+    return start(backend, ENGINE_PROBE, h, l, spec, inst);
 }
 
 static void end_step(struct interp__box *b)
@@ -120,8 +124,14 @@ static interp_status engine_read(void *inst, void *buf, size_t cap, size_t *n)
     if (b->stage != ENGINE_OPEN || b->ending || !b->attach.answered)
         return INTERP_AGAIN;
     interp_status st = interp__attach_read(b, buf, cap, n);
-    if (st == INTERP_DONE && b->attach.noise_len)
-        b->h->fail(b->l, INTERP_E_BACKEND, "agent-ended", 0, b->attach.noise, "");
+    if (st == INTERP_DONE && b->attach.noise_len) {    /* the runtime's last words, or the agent's */
+        struct interp__engine_failure f;
+        if (strstr(b->attach.noise, "exec format error"))
+            interp__start_failed(b, &f, 0, b->attach.noise);
+        else
+            interp__engine_fail(&f, INTERP_E_BACKEND, "agent-ended", 0, "", "the sandbox ended: %s", b->attach.noise);
+        b->h->fail(b->l, f.code, f.reason, f.err, f.message, f.remedy);
+    }
     return st;
 }
 
@@ -156,7 +166,7 @@ static void engine_abandon(void *inst)
 }
 
 #define TABLE(text) { .struct_size = sizeof(interp_backend_ops), .needs_host_ops = sizeof(interp_host_ops), .name = text, .open = engine_open, .advance = engine_advance, \
-                      .read = engine_read, .write = engine_write, .kill = engine_kill, .close = engine_close, .abandon = engine_abandon, .gc = engine_gc }
+                      .read = engine_read, .write = engine_write, .kill = engine_kill, .close = engine_close, .abandon = engine_abandon, .gc = engine_gc, .probe = engine_probe }
 const interp_backend_ops *interp__engine_ops(enum interp__engine_kind kind)
 {
     static const interp_backend_ops tables[] = { TABLE("docker"), TABLE("podman") };

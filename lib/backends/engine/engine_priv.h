@@ -99,7 +99,7 @@ enum interp__engine_stage {
 enum { ENGINE_FILL_UNKNOWN, ENGINE_FILL_BUSY, ENGINE_FILL_DONE };
 struct interp__engine_facts {
     unsigned api, cpus;                /* api: minor version that we speak; cpus 0: unknown */
-    int podman, rootless;
+    int podman, rootless, limits;      /* limits: memory, CPU and pids can be limited */
     char version[48], arch[16];
 };
 struct interp__engine_known {          /* of one endpoint, kept for the context's life */
@@ -132,7 +132,8 @@ struct interp__box {
     unsigned nproc;                    /* RLIMIT_NPROC: counted over all of a user's processes on the host, so no limit of ours; named since a daemon may not raise its own */
     unsigned tries;                    /* of the call in progress */
     uint64_t retry_at, progress_at;    /* retry_at: a call is to be made again then; INTERP__NEVER: none */
-    uint8_t gc, failed, created, helper_made, filling, again_once, pulled;   /* gc: no sandbox, see gc.c */
+    enum { ENGINE_SANDBOX, ENGINE_GC, ENGINE_PROBE } task;
+    uint8_t failed, created, helper_made, filling, again_once, pulled;
     struct interp__buf dead;           /* names to remove, NUL behind each */
     char pull_error[512];              /* an `error` line among a pull's */
     uint8_t closing, killing, ending, gone;   /* ending: the container's end has been asked for; gone: and is proven */

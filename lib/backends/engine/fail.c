@@ -40,6 +40,8 @@ static int full(const char *said)
 
 static int image_failed(struct interp__box *b, struct interp__engine_failure *f, int status, const char *said)
 {
+    if (says(said, "invalid reference") || says(said, "must be lowercase"))
+        return interp__engine_fail(f, INTERP_E_INVAL, "image-name", 0, "an image is NAME[:TAG][@DIGEST]", "\"%s\" is not the name of an image: %s", b->image, said);
     if (full(said))
         return interp__engine_fail(f, INTERP_E_IO, "disk-full", ENOSPC, "free space on the engine's disk (docker system df, docker system prune)", "there is no room for image \"%s\": %s", b->image, said);
     if (status == 401 || status == 403 || says(said, "unauthorized") || says(said, "authentication required") || says(said, "access to the resource is denied") || says(said, "no basic auth"))
@@ -47,8 +49,6 @@ static int image_failed(struct interp__box *b, struct interp__engine_failure *f,
                                    "the registry does not give image \"%s\" to us: %s", b->image, said);
     if (status == 404 || says(said, "not found") || says(said, "manifest unknown") || says(said, "no such image"))
         return interp__engine_fail(f, INTERP_E_IMAGE, "image-not-found", 0, "check the name and the tag", "there is no image \"%s\": %s", b->image, said);
-    if (status == 400 || says(said, "invalid reference"))
-        return interp__engine_fail(f, INTERP_E_INVAL, "image-name", 0, "an image is NAME[:TAG][@DIGEST]", "\"%s\" is not the name of an image: %s", b->image, said);
     return interp__engine_fail(f, INTERP_E_IMAGE, "image-pull", 0, "", "image \"%s\" could not be fetched: %s", b->image, said);
 }
 
@@ -64,7 +64,7 @@ int interp__call_failed(struct interp__box *b, struct interp__engine_failure *f,
     if (b->stage == ENGINE_PULL)
         return image_failed(b, f, r->status < 400 ? 0 : r->status, *b->pull_error ? b->pull_error : said);
     if (b->stage == ENGINE_IMAGE || ((b->stage == ENGINE_CREATE || b->stage == ENGINE_HELPER) && r->status == 404)) {
-        if (r->status == 404)
+        if (r->status == 404 && !says(said, "invalid reference") && !says(said, "must be lowercase"))
             return interp__engine_fail(f, INTERP_E_IMAGE, "image-not-found", 0, strcmp(b->pull, "never") ? "check the name and the tag" : "fetch it (docker pull), or set pull to \"missing\"",
                                        "the engine has no image \"%s\"%s", b->image, strcmp(b->pull, "never") ? "" : ", and pull is \"never\"");
         return image_failed(b, f, r->status, said);

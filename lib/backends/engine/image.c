@@ -27,6 +27,8 @@ void interp__image_path(struct interp__buf *out, const char *image)
 static void split(const char *image, size_t *name, const char **tag)
 {
     const char *digest = strchr(image, '@'), *slash = strrchr(image, '/'), *colon = strchr(slash ? slash : image, ':');
+    if (digest && colon > digest)
+        colon = NULL;                      /* the digest's own */
     *name = colon ? (size_t)(colon - image) : digest ? (size_t)(digest - image) : strlen(image);
     *tag = digest ? digest + 1 : colon ? colon + 1 : "latest";     /* without a tag Docker would fetch them all */
 }
@@ -147,12 +149,16 @@ void interp__pull_line(void *arg, const char *line, size_t n)
     if (n && line[n - 1] == '\r')
         n--;
     if (!n || interp__json_parse(&j, &b->mem, line, n, NULL)) {
+        if (n && !*b->pull_error)          /* no JSON: a refusal in plain words; of no account where the pull succeeds */
+            snprintf(b->pull_error, sizeof b->pull_error, "%.*s", (int)(n < 400 ? n : 400), line);
         interp__json_free(&j);
         return;
     }
     const char *error = interp__answer_text(&j, 0, "error"), *status = interp__answer_text(&j, 0, "status"), *id = interp__answer_text(&j, 0, "id");
     if (!*error)
         error = interp__answer_text(&j, 0, "errorDetail/message");
+    if (!*error)
+        error = interp__answer_text(&j, 0, "message");   /* the whole answer of a refusal */
     if (*error)                            /* Podman 4.3 answers 200 whatever comes; any engine may fail after the first byte */
         snprintf(b->pull_error, sizeof b->pull_error, "%.500s", error);
     int64_t current = interp__answer_number(&j, 0, "progressDetail/current"), total = interp__answer_number(&j, 0, "progressDetail/total");

@@ -128,7 +128,35 @@ static void got_version(struct interp__box *b)
         interp__box_fail(b, &f);
 }
 
+/* What the engine offers, for who only asks. */
+static void offer(struct interp__box *b)
+{
+    struct interp__buf o;
+    interp__buf_init(&o, &b->mem);
+    interp__buf_fmt(&o, "{\"engine\":\"%s\",\"version\":", b->facts.podman ? "podman" : "docker");
+    interp__json_text(&o, b->facts.version, strlen(b->facts.version));
+    interp__buf_fmt(&o, ",\"api\":\"1.%u\",\"arch\":\"%s\",\"cpus\":%u,\"rootless\":%s,\"isolation\":\"%s\",\"limits\":%s,\"endpoint\":", b->facts.api, b->facts.arch, b->facts.cpus,
+                    b->facts.rootless ? "true" : "false", b->facts.limits ? "full" : "namespaces", b->facts.limits ? "true" : "false");
+    interp__json_text(&o, b->where.text, strlen(b->where.text));
+    interp__buf_str(&o, "}");
+    if (!o.bad)
+        b->h->reached(b->l, (char *)o.p, o.len);
+    interp__buf_free(&o);
+    b->stage = ENGINE_OPEN;
+    b->h->notify(b->l, INTERP_LINK_OPENED);
+}
+
 static void find_image(struct interp__box *b);
+static void begin(struct interp__box *b)
+{
+    if (b->task == ENGINE_GC)
+        interp__gc_list(b);
+    else if (b->task == ENGINE_PROBE)
+        offer(b);
+    else
+        find_image(b);
+}
+
 static void got_info(struct interp__box *b)
 {
     struct interp__json j = { 0 };
@@ -137,15 +165,14 @@ static void got_info(struct interp__box *b)
     int64_t cpus = interp__answer_number(&j, 0, "NCPU");
     b->facts.cpus = cpus > 0 && cpus < 1 << 20 ? (unsigned)cpus : 0;
     b->facts.rootless = interp__answer_has(&j, interp__answer_at(&j, 0, "SecurityOptions"), "name=rootless") || interp__answer_true(&j, 0, "Rootless");
+    /* Podman says true whatever it can do; without root and without cgroup v2 it can limit nothing */
+    b->facts.limits = interp__answer_true(&j, 0, "MemoryLimit") && interp__answer_true(&j, 0, "PidsLimit") && (!b->facts.rootless || !strcmp(interp__answer_text(&j, 0, "CgroupVersion"), "2"));
     pthread_mutex_lock(&b->s->lock);
     b->known->facts = b->facts;
     b->known->asked = 1;
     pthread_mutex_unlock(&b->s->lock);
     interp__json_free(&j);
-    if (b->gc)
-        interp__gc_list(b);
-    else
-        find_image(b);
+    begin(b);
 }
 
 /* ---- the image */
@@ -587,7 +614,7 @@ int interp__box_start(struct interp__box *b, struct interp__engine_failure *f)
     size_t n;
     uint8_t bytes[12];
     struct interp__json j = { 0 };
-    if (!b->gc && (!b->spec.image || !*b->spec.image))
+    if (b->task == ENGINE_SANDBOX && (!b->spec.image || !*b->spec.image))
         return interp__engine_fail(f, INTERP_E_INVAL, "image-missing", 0, "set image, for instance to python:3.12-slim", "a container engine needs an image, and none is set");
     if (b->spec.user && *b->spec.user && !user_ok(b->spec.user))
         return interp__engine_fail(f, INTERP_E_INVAL, "user", 0, "give numbers, such as 1000:1000", "user is \"%s\"; it must be UID:GID in numbers", b->spec.user);
@@ -619,15 +646,12 @@ int interp__box_start(struct interp__box *b, struct interp__engine_failure *f)
     b->spec.image = b->spec.pull = b->spec.endpoint = b->spec.runtime = b->spec.user = b->spec.owner_label = NULL;
     b->spec.session_id = b->session;
     pthread_mutex_lock(&b->s->lock);
-    int asked = b->known->asked;
+    int asked = b->known->asked && b->task != ENGINE_PROBE;
     b->facts = b->known->facts;
     pthread_mutex_unlock(&b->s->lock);
     if (asked) {
         set_prefix(b);
-        if (b->gc)
-            interp__gc_list(b);
-        else
-            find_image(b);
+        begin(b);
     } else {
         b->stage = ENGINE_VERSION;
         b->retry_at = 0;

@@ -99,7 +99,7 @@ int interp__rest_init(struct interp__rest *r, const interp_host_ops *h, interp_l
     return 0;
 }
 
-void interp__rest_cancel(struct interp__rest *r)
+static void break_off(struct interp__rest *r)
 {
     if (r->busy) {
         r->curl->multi_remove_handle(r->multi, r->easy);   /* closes the connection */
@@ -107,6 +107,11 @@ void interp__rest_cancel(struct interp__rest *r)
         r->headers = NULL;
     }
     r->busy = r->done = 0;
+}
+
+void interp__rest_cancel(struct interp__rest *r)
+{
+    break_off(r);
     r->on_line = NULL;
 }
 
@@ -168,7 +173,7 @@ int interp__rest_call(struct interp__rest *r, const char *method, const char *pa
     const struct interp__endpoint *e = r->where;
     char url[1400], line[96];
     struct curl_slist *addresses = NULL;
-    interp__rest_cancel(r);
+    break_off(r);
     interp__buf_free(&r->body);
     interp__wipe(r->sent.p, r->sent.cap);
     interp__buf_free(&r->sent);
@@ -236,6 +241,8 @@ void interp__rest_step(struct interp__rest *r)
         r->headers = NULL;
         r->busy = 0;
         r->done = 1;
+        if (r->on_line && r->body.len && !r->body.bad)   /* a last line without its end */
+            r->on_line(r->on_line_arg, (char *)r->body.p, r->body.len);
         break;                          /* m is gone with the handle */
     }
 }

@@ -167,7 +167,12 @@ def std(name):
     m = modules.get(name)
     if m is None or not genuine(m):
         with StdOnly():
-            real_import(name)
+            try:
+                real_import(name)
+            except Exception:               # an import that was interrupted leaves a package's parts without the package: clear them away
+                for part in [p for p in modules if p.startswith(name + '.')]:
+                    del modules[part]
+                real_import(name)
             m = modules[name]
     _std_private[name] = m
     return m
