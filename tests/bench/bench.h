@@ -8,6 +8,7 @@
 #include <interp/interp.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 extern char **environ;
@@ -36,6 +37,23 @@ interp_session *b_open(interp_ctx *x, const char *json);
 interp_request *b_request(interp_ctx *x, const char *language, const char *code, const char *json);
 interp_result *b_exec(interp_session *s, interp_request *r);   /* keeps r */
 void b_ok(interp_result *r);                                   /* checks and frees */
+
+#define LINES "yes 'a line of output that is as long as lines of output usually are, more or less' | head -c 100000000"
+uint64_t b_stream(interp_session *s, interp_request *r, interp_result **out);   /* runs it and pulls its output: bytes */
+
+/* ---- a helper process that answers each line with one figure */
+struct helper { pid_t pid; FILE *to, *from; };
+int helper_start(struct helper *h, char *const argv[]);        /* 0, or -1 */
+double helper_ask(struct helper *h, const char *line);         /* < 0: it could not */
+void helper_end(struct helper *h);
+
+/* ---- engine.c */
+void docker_exec(const char *name);
+void docker_open(const char *name);
+void docker_lines(const char *name);
+void podman_exec(const char *name);
+void podman_open(const char *name);
+void podman_lines(const char *name);
 
 /* ---- driver.c: a kernel driven directly, as lib/guest/kernels/PROTOCOL.md says, without sandbox, agent or wire */
 struct driver;

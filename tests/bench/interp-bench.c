@@ -73,39 +73,6 @@ static void exec_python(const char *name) { exec_trip(name, "python", "x=1"); }
 static void exec_javascript(const char *name) { exec_trip(name, "javascript", "x=1"); }
 static void exec_bash(const char *name) { exec_trip(name, "bash", ":"); }
 
-/* A helper process that answers each line with one figure. */
-struct helper { pid_t pid; FILE *to, *from; };
-static int helper_start(struct helper *h, char *const argv[])
-{
-    int in[2], out[2];
-    posix_spawn_file_actions_t fa;
-    if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
-        return -1;
-    posix_spawn_file_actions_init(&fa);
-    posix_spawn_file_actions_adddup2(&fa, in[0], 0);
-    posix_spawn_file_actions_adddup2(&fa, out[1], 1);
-    int bad = posix_spawn(&h->pid, argv[0], &fa, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&fa);
-    close(in[0]);
-    close(out[1]);
-    h->to = fdopen(in[1], "w");
-    h->from = fdopen(out[0], "r");
-    return bad ? -1 : 0;
-}
-static double helper_ask(struct helper *h)
-{
-    double v = -1;
-    fputs("go\n", h->to);
-    fflush(h->to);
-    return fscanf(h->from, "%lf", &v) == 1 ? v : -1;
-}
-static void helper_end(struct helper *h)
-{
-    fclose(h->to);
-    fclose(h->from);
-    wait_status(h->pid);
-}
-
 /* Ours and theirs in turns of 20 execs: each finds the caches as it left them, as in a session in use. */
 static void ipykernel_turns(const char *name)
 {
@@ -115,7 +82,7 @@ static void ipykernel_turns(const char *name)
         note(name, "no /usr/bin/python3");
         return;
     }
-    if (helper_ask(&h) < 0) {
+    if (helper_ask(&h, "go") < 0) {
         note(name, "no ipykernel and jupyter_client for /usr/bin/python3");
         return;
     }
@@ -125,7 +92,7 @@ static void ipykernel_turns(const char *name)
     clear();
     for (int i = 0; i < 30; i++) {
         b_ok(b_exec(s, r));
-        helper_ask(&h);
+        helper_ask(&h, "go");
     }
     for (int turn = 0, turns = (count(300) + 19) / 20; turn < turns; turn++) {
         for (int i = 0; i < 20; i++) {
@@ -135,7 +102,7 @@ static void ipykernel_turns(const char *name)
             b_ok(out);
         }
         for (int i = 0; i < 20; i++)
-            samples_add(&f, helper_ask(&h));
+            samples_add(&f, helper_ask(&h, "go"));
     }
     report(name, "ms", &a, &f);
     helper_end(&h);
@@ -251,14 +218,14 @@ static void open_big_host(const char *name)
 {
     char *big[] = { self, "--open-server", "2048", NULL }, *small[] = { self, "--open-server", "0", NULL };
     struct helper b, s;
-    if (helper_start(&b, big) || helper_start(&s, small) || helper_ask(&b) < 0 || helper_ask(&s) < 0) {
+    if (helper_start(&b, big) || helper_start(&s, small) || helper_ask(&b, "go") < 0 || helper_ask(&s, "go") < 0) {
         note(name, "a helper process does not run: 2 GB of memory?");
         return;
     }
     clear();
     for (int i = 0, n = count(60); i < n; i++) {
-        samples_add(&a, helper_ask(&b));
-        samples_add(&f, helper_ask(&s));
+        samples_add(&a, helper_ask(&b, "go"));
+        samples_add(&f, helper_ask(&s, "go"));
     }
     report(name, "ms", &a, &f);
     helper_end(&b);
@@ -290,7 +257,6 @@ static void overshoot(const char *name)
     interp_ctx_free(x);
 }
 
-#define LINES "yes 'a line of output that is as long as lines of output usually are, more or less' | head -c 100000000"
 static double pipe_reader(void)
 {
     static char buf[1 << 16];
@@ -321,28 +287,10 @@ static void stream_100mb(const char *name)
     interp_request *r = b_request(x, "sh", LINES, "{\"stream\":1,\"timeout_ms\":60000}");
     clear();
     for (int i = 0, n = count(30); i < n + 1; i++) {
-        interp_call *k = NULL;
         interp_result *out = NULL;
-        uint64_t total = 0;
         double t = now_ms();
-        if (interp_session_exec_start(s, r, &k, NULL) != INTERP_OK)
-            exit(1);
-        for (;;) {
-            const interp_event *ev;
-            interp_status st = interp_call_next(k, &ev);
-            if (st == INTERP_DONE)
-                break;
-            if (st == INTERP_AGAIN)
-                (void)interp_call_wait(k, INTERP_FOREVER, 0, NULL);
-            else if (interp_event_type(ev) == INTERP_EV_OUTPUT) {
-                size_t len;
-                (void)interp_event_data(ev, &len);
-                total += len;
-            }
-        }
+        uint64_t total = b_stream(s, r, &out);
         t = now_ms() - t;
-        (void)interp_call_finish(k, &out, NULL);
-        interp_call_free(k);
         if (total != 100000000) {
             note(name, "bytes are missing");
             interp_result_free(out);
@@ -454,6 +402,9 @@ static const struct { const char *name; void (*fn)(const char *); } benches[] = 
     { "exec python x=1 / ipykernel", exec_ipykernel }, { "exec python x=1 / ipykernel, one CPU", exec_ipykernel_one_cpu }, { "open and close / bwrap true", open_idle }, { "second open to first result, python / bwrap python3 -c pass", first_python },
     { "second open to first result, javascript / bwrap node -e 0", first_javascript }, { "second open to first result, bash / bwrap bash -c :", first_bash },
     { "open and close, host with 2 GB / small host", open_big_host }, { "overshoot of a 100 ms timeout", overshoot }, { "100 MB of lines, streamed / plain pipe reader", stream_100mb },
+    { "docker: exec python x=1 / API exec of python3 -c x=1", docker_exec }, { "docker: open / bare create, attach, start", docker_open },
+    { "docker: 100 MB of lines, streamed / attach of the same program", docker_lines }, { "podman: exec python x=1 / API exec of python3 -c x=1", podman_exec },
+    { "podman: open / bare create, attach, start", podman_open }, { "podman: 100 MB of lines, streamed / attach of the same program", podman_lines },
     { "stripped library", library_size }, { "dlopen / its dependencies alone", load_time }, { "memory of an idle session / bwrap sleep", memory_session },
     { "memory of a session with an sh kernel / bwrap sleep", memory_sh },
 };
@@ -465,7 +416,13 @@ int main(int argc, char **argv)
     if (argc == 3 && !strcmp(argv[1], "--open-server"))
         return open_server((size_t)atol(argv[2]));
     if (!getenv("INTERP_BENCH_CLEAN")) {               /* PYTHON*, NODE_* and the like cost their owners milliseconds */
-        char *clean[] = { "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/tmp", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "INTERP_BENCH_CLEAN=1", NULL };
+        static const char *const kept[] = { "INTERP_TEST_DOCKER", "INTERP_TEST_PODMAN", "INTERP_TEST_IMAGE" };
+        char *clean[16] = { "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/tmp", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "INTERP_BENCH_CLEAN=1", NULL };
+        for (size_t i = 0, at = 5; i < sizeof kept / sizeof *kept; i++) {
+            const char *v = getenv(kept[i]);
+            if (v && asprintf(&clean[at], "%s=%s", kept[i], v) > 0)
+                clean[++at] = NULL;
+        }
         execve(self, argv, clean);
         return 1;
     }

@@ -187,3 +187,61 @@ void b_ok(interp_result *r)
     }
     interp_result_free(r);
 }
+
+/* ---- helpers that answer */
+
+int helper_start(struct helper *h, char *const argv[])
+{
+    int in[2], out[2];
+    posix_spawn_file_actions_t fa;
+    if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
+        return -1;
+    posix_spawn_file_actions_init(&fa);
+    posix_spawn_file_actions_adddup2(&fa, in[0], 0);
+    posix_spawn_file_actions_adddup2(&fa, out[1], 1);
+    int bad = posix_spawn(&h->pid, argv[0], &fa, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&fa);
+    close(in[0]);
+    close(out[1]);
+    h->to = fdopen(in[1], "w");
+    h->from = fdopen(out[0], "r");
+    return bad ? -1 : 0;
+}
+double helper_ask(struct helper *h, const char *line)
+{
+    double v = -1;
+    fprintf(h->to, "%s\n", line);
+    fflush(h->to);
+    return fscanf(h->from, "%lf", &v) == 1 ? v : -1;
+}
+void helper_end(struct helper *h)
+{
+    fclose(h->to);
+    fclose(h->from);
+    wait_status(h->pid);
+}
+
+
+uint64_t b_stream(interp_session *s, interp_request *r, interp_result **out)
+{
+    interp_call *k = NULL;
+    uint64_t total = 0;
+    if (interp_session_exec_start(s, r, &k, NULL) != INTERP_OK)
+        exit(1);
+    for (;;) {
+        const interp_event *ev;
+        interp_status st = interp_call_next(k, &ev);
+        if (st == INTERP_DONE)
+            break;
+        if (st == INTERP_AGAIN)
+            (void)interp_call_wait(k, INTERP_FOREVER, 0, NULL);
+        else if (interp_event_type(ev) == INTERP_EV_OUTPUT) {
+            size_t len;
+            (void)interp_event_data(ev, &len);
+            total += len;
+        }
+    }
+    (void)interp_call_finish(k, out, NULL);
+    interp_call_free(k);
+    return total;
+}

@@ -30,6 +30,9 @@ HOST_STEPS = {'SEC-01': lambda: os.environ.update(PROBE_TOKEN='tok-91', DATABASE
                                  signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM}))}
 
 
+PACKAGES = re.compile(r'^\s*(?:import|from) (matplotlib|numpy|pandas|PIL)\b', re.M)        # an image need not have them
+
+
 class Skip(Exception):
     pass
 
@@ -78,6 +81,8 @@ class Row:
             elif 'code_generated' in step:
                 if self.row['id'] not in GENERATED:
                     raise Skip('needs generated code')
+            elif self.options.backend != 'local' and PACKAGES.search(str(step.get('code', ''))):
+                raise Skip('needs the Python package %s in the image' % PACKAGES.search(step['code']).group(1))
             elif 'close' not in step and not set(step) <= {'code', 'timeout_s', 'language', 'cancel_after_s', 'cwd', 'tag'}:
                 raise Skip('needs %s' % ', '.join(sorted(set(step) - {'code', 'timeout_s', 'language', 'at_s'})))
 

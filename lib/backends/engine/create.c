@@ -22,6 +22,8 @@ void interp__create_body(struct interp__box *b, struct interp__buf *out)
 {
     const interp_spec *s = &b->spec;
     int split = !b->user;
+    /* where a file may fill the workspace, a full workspace is what stops it (ENOSPC), not a signal */
+    uint64_t file = s->file_bytes < s->workspace_bytes ? s->file_bytes : s->file_bytes + SMALL_BYTES;
     interp__buf_str(out, "{\"Image\":");
     interp__json_text(out, b->image, strlen(b->image));
     /* Healthcheck NONE: an image's own would start processes beside the agent. Init false: the daemon's default may be to put another PID 1 there. */
@@ -42,7 +44,7 @@ void interp__create_body(struct interp__box *b, struct interp__buf *out)
         interp__buf_str(out, ",");
     }
     interp__buf_fmt(out, "\"Ulimits\":[{\"Name\":\"nofile\",\"Soft\":%u,\"Hard\":%u},{\"Name\":\"nproc\",\"Soft\":%u,\"Hard\":%u},{\"Name\":\"core\",\"Soft\":0,\"Hard\":0},{\"Name\":\"fsize\",\"Soft\":%llu,\"Hard\":%llu}],\"Tmpfs\":{",
-                    s->descriptors, s->descriptors, b->nproc, b->nproc, (unsigned long long)s->file_bytes, (unsigned long long)s->file_bytes);
+                    s->descriptors, s->descriptors, b->nproc, b->nproc, (unsigned long long)file, (unsigned long long)file);
     /* All pages of these count as memory of the sandbox, so together they are bounded by memory_bytes. /run and /var/tmp: Podman would put unbounded ones there. */
     tmpfs(out, "/workspace", s->workspace_bytes, "1777", "exec");
     interp__buf_str(out, ",");
@@ -154,10 +156,11 @@ int interp__create_check(struct interp__box *b, struct interp__buf *reached, str
         interp__json_text(reached, b->facts.version, strlen(b->facts.version));
         interp__buf_fmt(reached, ",\"api\":\"1.%u\",\"rootless\":%s,\"runtime\":", b->facts.api, b->facts.rootless ? "true" : "false");
         interp__json_text(reached, runtime, strlen(runtime));
-        interp__buf_str(reached, ",\"image\":");
+        interp__buf_fmt(reached, ",\"container\":\"%s\",\"image\":", b->name);
         interp__json_text(reached, b->image, strlen(b->image));
         interp__buf_str(reached, ",\"image_id\":");
-        interp__json_text(reached, b->image_id, strlen(b->image_id));
+        const char *id = interp__answer_text(&j, 0, "Image");
+        interp__json_text(reached, id, strlen(id));
         if (b->user)   /* older runtimes make a tmpfs over an image's /home writable for root only, and no root is there to change it */
             interp__buf_str(reached, ",\"home\":\"/workspace\"");
         interp__buf_str(reached, ",\"unenforced\":[");

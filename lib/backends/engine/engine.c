@@ -126,6 +126,7 @@ static interp_status engine_read(void *inst, void *buf, size_t cap, size_t *n)
     interp_status st = interp__attach_read(b, buf, cap, n);
     if (st == INTERP_DONE && b->attach.noise_len) {    /* the runtime's last words, or the agent's */
         struct interp__engine_failure f;
+        interp__image_forget(b);
         if (strstr(b->attach.noise, "exec format error"))
             interp__start_failed(b, &f, 0, b->attach.noise);
         else

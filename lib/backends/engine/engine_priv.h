@@ -108,6 +108,8 @@ struct interp__engine_known {          /* of one endpoint, kept for the context'
     int asked;                         /* facts are there */
     struct interp__engine_facts facts;
     int fill[2];                       /* the agent's volume, one per architecture */
+    struct { char name[256], arch[16], volume[96]; } images[16];       /* looked at before: only the architecture is taken from here, the id is read back */
+    unsigned next_image;
 };
 struct interp__engine {
     struct interp__mem mem;
@@ -128,7 +130,7 @@ struct interp__box {
     enum interp__engine_stage stage;
     interp_spec spec;                  /* its texts are below */
     char *image, *pull, *runtime, *user;   /* user NULL: root inside, without privileges, and user code as another id */
-    char session[40], name[64], helper[64], volume[96], prefix[8], arch[16], image_id[96];
+    char session[40], name[64], helper[64], volume[96], prefix[8], arch[16];
     unsigned nproc;                    /* RLIMIT_NPROC: counted over all of a user's processes on the host, so no limit of ours; named since a daemon may not raise its own */
     unsigned tries;                    /* of the call in progress */
     uint64_t retry_at, progress_at;    /* retry_at: a call is to be made again then; INTERP__NEVER: none */
@@ -147,6 +149,7 @@ int  interp__box_fail(struct interp__box *b, const struct interp__engine_failure
 /* Makes a call and goes to `stage`, where its answer is dealt with. */
 void interp__box_call(struct interp__box *b, enum interp__engine_stage stage, const char *method, const char *prefix, const struct interp__buf *path, const struct interp__buf *body, const char *type);
 void interp__box_get(struct interp__box *b, enum interp__engine_stage stage, const char *method, const char *path);
+void interp__image_forget(struct interp__box *b);                                      /* what is remembered of this image may be wrong */
 /* gc.c: what dead owners left */
 void interp__gc_list(struct interp__box *b);
 void interp__gc_answered(struct interp__box *b, int good);

@@ -146,13 +146,17 @@ static void offer(struct interp__box *b)
     b->h->notify(b->l, INTERP_LINK_OPENED);
 }
 
+static int recall(struct interp__box *b);
 static void find_image(struct interp__box *b);
+static void find_volume(struct interp__box *b);
 static void begin(struct interp__box *b)
 {
     if (b->task == ENGINE_GC)
         interp__gc_list(b);
     else if (b->task == ENGINE_PROBE)
         offer(b);
+    else if (strcmp(b->pull, "always") != 0 && recall(b))
+        find_volume(b);
     else
         find_image(b);
 }
@@ -207,7 +211,48 @@ static void find_image(struct interp__box *b)
     interp__buf_free(&path);
 }
 
-static void find_volume(struct interp__box *b);
+/* A second sandbox from the same image needs no look at it: `pull` says when to fetch, and creating it says when it is gone. */
+static void remember(struct interp__box *b)
+{
+    struct interp__engine_known *k = b->known;
+    pthread_mutex_lock(&b->s->lock);
+    unsigned i = 0, n = sizeof k->images / sizeof *k->images;
+    while (i < n && strcmp(k->images[i].name, b->image) != 0)
+        i++;
+    if (i == n)
+        i = k->next_image++ % n;
+    snprintf(k->images[i].name, sizeof k->images[i].name, "%s", b->image);
+    memcpy(k->images[i].arch, b->arch, sizeof b->arch);
+    memcpy(k->images[i].volume, b->volume, sizeof b->volume);
+    pthread_mutex_unlock(&b->s->lock);
+}
+
+static int recall(struct interp__box *b)
+{
+    struct interp__engine_known *k = b->known;
+    int found = 0;
+    pthread_mutex_lock(&b->s->lock);
+    for (unsigned i = 0; i < sizeof k->images / sizeof *k->images && !found; i++)
+        if (!strcmp(k->images[i].name, b->image)) {
+            memcpy(b->arch, k->images[i].arch, sizeof b->arch);
+            memcpy(b->volume, k->images[i].volume, sizeof b->volume);
+            found = 1;
+        }
+    pthread_mutex_unlock(&b->s->lock);
+    return found;
+}
+
+/* What was remembered was wrong: another image has taken the name. */
+void interp__image_forget(struct interp__box *b)
+{
+    struct interp__engine_known *k = b->known;
+    pthread_mutex_lock(&b->s->lock);
+    for (unsigned i = 0; i < sizeof k->images / sizeof *k->images; i++)
+        if (!strcmp(k->images[i].name, b->image))
+            k->images[i].name[0] = 0;
+    pthread_mutex_unlock(&b->s->lock);
+}
+
 static void got_image(struct interp__box *b)
 {
     struct interp__engine_failure f;
@@ -216,9 +261,8 @@ static void got_image(struct interp__box *b)
     size_t n;
     if (parse(b, &j, "the engine's description of the image"))
         return;
-    const char *arch = interp__answer_text(&j, 0, "Architecture"), *os = interp__answer_text(&j, 0, "Os"), *id = interp__answer_text(&j, 0, "Id");
+    const char *arch = interp__answer_text(&j, 0, "Architecture"), *os = interp__answer_text(&j, 0, "Os");
     int r = 0;
-    snprintf(b->image_id, sizeof b->image_id, "%.90s", id);
     snprintf(b->arch, sizeof b->arch, "%s", !*arch ? b->facts.arch : !strcmp(arch, "amd64") ? "x86_64" : !strcmp(arch, "arm64") ? "aarch64" : "?");
     if (*os && strcmp(os, "linux") != 0)
         r = interp__engine_fail(&f, INTERP_E_IMAGE, "image-os", 0, "use a Linux image", "image \"%s\" is for \"%.32s\"", b->image, os);
@@ -228,6 +272,7 @@ static void got_image(struct interp__box *b)
         char hash[INTERP__SHA256_HEX];
         interp__sha256_hex(agent, n, hash);
         snprintf(b->volume, sizeof b->volume, "libinterp-agent-%s", hash);
+        remember(b);
     }
     interp__json_free(&j);
     if (r)
@@ -392,6 +437,7 @@ static void checked(struct interp__box *b)
 static void not_started(struct interp__box *b, int status, const char *said)
 {
     struct interp__engine_failure f;
+    interp__image_forget(b);
     if (interp__start_failed(b, &f, status, said) < 0 || b->again_once) {
         interp__box_fail(b, &f);
         return;
@@ -504,6 +550,8 @@ static void answered(struct interp__box *b)
         find_image(b);
         return;
     }
+    if (!good && b->stage == ENGINE_CREATE)
+        interp__image_forget(b);
     int tolerated = (missing && (b->stage == ENGINE_HELPER_STAT || b->stage == ENGINE_HELPER_CHECK)) || b->stage == ENGINE_HELPER_DROP || b->stage == ENGINE_UNDO || b->stage == ENGINE_GC_REMOVE || b->stage == ENGINE_GC_VOLUME || (b->stage == ENGINE_START && b->rest.status == 304);
     if (!good && !tolerated) {
         if (b->stage == ENGINE_START && b->rest.code == CURLE_OK) {
