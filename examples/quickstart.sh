@@ -47,6 +47,7 @@ look() {
     need 'have pkg-config' pkg-config pkgconf-pkg-config
     need 'have_library yajl' libyajl-dev yajl-devel
     need 'have_library libseccomp' libseccomp-dev libseccomp-devel
+    need 'have_library libcurl' libcurl4-openssl-dev libcurl-devel
     need 'have python3' python3 python3
     need 'have node' nodejs nodejs
     need 'have bash' bash bash

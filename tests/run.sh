@@ -3,7 +3,7 @@
 # Builds with gcc and clang under build/, runs every stage in order, prints each skip with its reason, and ends with the line
 # `N passed, N failed, N skipped`. Exit status 1 when anything failed or nothing ran. As root it also runs what needs root, and the
 # ordinary user's part under another account; without root what needs root is skipped.
-#   --all         all Python and Node.js versions, long fuzzing, soak
+#   --all         newer container engines, all Python and Node.js versions, long fuzzing, soak
 #   --only STAGE  only this stage (and the gcc build); may be given several times
 #   --list        names of the stages
 set -u
@@ -84,8 +84,10 @@ stage fuzz 600 fuzz.sh 20
 stage sanitize-address 600 sanitize.sh address
 stage sanitize-thread 600 sanitize.sh thread
 stage cli 400 cli.sh
+stage engines 1200 engines.sh
 stage rest 300 meson.sh rest
 if [ -n "$all" ] || [ -n "$list" ]; then
+    stage engines-newer 2400 engines.sh newer
     stage kernels-all 3600 kernels.sh all
     stage fuzz-long 14400 fuzz.sh 900
     stage soak 1200 soak.sh 600

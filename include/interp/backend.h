@@ -38,7 +38,8 @@ typedef struct interp_host_ops {
     void (*progress)(interp_link *l, const char *json, size_t len);
     /** Ends the step in progress (or the link, once open) with an error; message and remedy are sentences, remedy may be "". Returns code. */
     interp_status (*fail)(interp_link *l, interp_status code, const char *reason, int32_t sys_errno, const char *message, const char *remedy);
-    /** The value that the config has for "<name of this backend>.<key>", as JSON text; NOT_FOUND when it was not set. Borrowed until the link ends. */
+    /** The value that the config has for "<name of this backend>.<key>", as JSON text; NOT_FOUND when it was not set. Borrowed until the link ends.
+        To be asked for in open: a key set by the host that nobody asked for there makes opening fail. */
     interp_status (*option)(interp_link *l, const char *key, const char **json, size_t *len);
     /** The guest agent for an architecture; UNSUPPORTED when this build has none. Borrowed until the link ends. */
     interp_status (*agent)(interp_link *l, const char *arch, const void **data, size_t *len);

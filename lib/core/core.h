@@ -1,6 +1,7 @@
 /* core.h - the objects of the core and who calls what. One direction: api (session, call) -> exec, kernel -> peer -> link -> backend. */
 #ifndef INTERP_LIB_CORE_H
 #define INTERP_LIB_CORE_H
+#include "base/fds.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -66,9 +67,6 @@ void interp__loop_forget(struct interp__loop *l, struct interp_link *link);    /
 int  interp__loop_poll(struct interp__loop *l, uint64_t until);                /* waits until then (0: does not), marks links; -1 EINTR, else number of events */
 void interp__loop_arm(struct interp__loop *l, uint64_t deadline);
 void interp__loop_poke(struct interp__loop *l);
-/* fds.c: every descriptor that must not live on in a forked child */
-void interp__fds_add(int fd);
-void interp__fds_remove(int fd);
 
 /* ---------------------------------------------------------------- backend and link */
 struct interp__backend {
@@ -78,7 +76,7 @@ struct interp__backend {
     void *userdata;
     void (*destroy)(void *);
 };
-struct interp__extra { struct interp__extra *next; char *key, *json; };
+struct interp__extra { struct interp__extra *next; char *key, *json; int asked; };   /* asked: the backend has asked for it */
 struct interp_link {
     struct interp_link *next;                      /* in the context's list of orphans */
     interp_ctx *ctx;

@@ -54,6 +54,7 @@ static interp_status host_option(interp_link *l, const char *key, const char **j
     size_t n = strlen(l->backend->name);
     for (struct interp__extra *e = l->extras; e && key; e = e->next)
         if (!strncmp(e->key, l->backend->name, n) && e->key[n] == '.' && !strcmp(e->key + n + 1, key)) {
+            e->asked = 1;
             *json = e->json;
             if (len)
                 *len = strlen(e->json);
@@ -126,6 +127,14 @@ interp_status interp__link_open(interp_ctx *x, struct interp_session *s, struct 
     }
     *out = l;
     interp_status st = (kind == INTERP_CALL_GC ? b->ops.gc : kind == INTERP_CALL_PROBE ? b->ops.probe : b->ops.open)(b->userdata, &HOST, l, spec, &l->inst);
+    /* a key that the backend does not know is a mistake, not a wish to be passed over */
+    size_t n = strlen(b->name);
+    for (struct interp__extra *e = l->extras; e && st >= 0 && !l->fault; e = e->next)
+        if (!strncmp(e->key, b->name, n) && e->key[n] == '.' && !e->asked) {
+            char text[256];
+            snprintf(text, sizeof text, "backend \"%s\" has no option \"%.128s\"", b->name, e->key);
+            host_fail(l, INTERP_E_INVAL, "option-unknown", 0, text, "");
+        }
     if (st < 0 && !l->fault)
         host_fail(l, st, "backend-open", 0, "the backend could not open a sandbox", "");
     return INTERP_OK;   /* a failed open shows as l->fault, as a later failure would */

@@ -57,7 +57,7 @@ def t_version():
 
 
 def t_help():
-    for arguments in (['help'], ['--help'], ['-h'], ['help', 'run'], ['help', 'doctor'], ['help', 'exec'], ['run', '--help']):
+    for arguments in (['help'], ['--help'], ['-h'], ['help', 'run'], ['help', 'doctor'], ['help', 'gc'], ['help', 'exec'], ['run', '--help']):
         code, out, err, _ = interp(*arguments)
         expect(code == 0 and out.startswith(b'usage: interp') and not err, arguments, code, out[:100], err)
 
@@ -67,7 +67,7 @@ def t_usage():
                       ['run', 'python', '-c', '1', 'file'], ['run', 'python', '-c', '1', '--timeout', '0'], ['run', 'python', '-c', '1', '--timeout', 'soon'],
                       ['run', 'python', '-c', '1', '--memory', '-3'], ['run', 'python', '-c', '1', '--memory', '0'], ['run', 'python', '-c', '1', '--env', 'novalue'],
                       ['run', 'python', '/no/such/file'], ['run', 'python', '-c', '1', '--stdin', '/no/such/file'], ['run', 'python', '-c', '1', '--isolation', 'bogus'],
-                      ['run', 'cobol', '-c', '1'], ['help', 'nonsense'], ['exec'], ['exec', '--nonsense'], ['doctor', '--nonsense'], ['run', 'python', '-', '--stdin', '-']):
+                      ['run', 'cobol', '-c', '1'], ['help', 'nonsense'], ['exec'], ['exec', '--nonsense'], ['doctor', '--nonsense'], ['gc', '--nonsense'], ['gc', '--backend'], ['gc', '--endpoint', 'unix:///x'], ['run', 'python', '-', '--stdin', '-']):
         code, out, err, _ = interp(*arguments)
         expect(code == 2 and not out and err, arguments, code, out[:100], err[:300])
 
@@ -248,6 +248,40 @@ def t_doctor():
     facts = json.loads(out)
     expect(code == 0 and isinstance(facts.get('backends'), list) and facts['backends'], code, facts)
     expect('local' in json.dumps(facts) and 'reached' in json.dumps(facts), facts)
+
+
+# ---- container engines that are not there; tests/engine has those that are
+
+NOWHERE = dict(os.environ, DOCKER_HOST='unix:///nonexistent/docker.sock', CONTAINER_HOST='unix:///nonexistent/podman.sock')
+
+
+def t_doctor_engines():
+    code, out, err, _ = interp('doctor', '--json', env=NOWHERE)
+    engines = {b['backend']: b for b in json.loads(out)['backends'] if b['backend'] != 'local'}
+    expect(code == 0 and set(engines) == {'docker', 'podman'}, code, engines)
+    for e in engines.values():
+        expect(e['usable'] is False and e['offers'] is None and e['error']['reason'] == 'engine-absent' and e['error']['remedy'], e)
+    code, out, err, _ = interp('doctor', env=NOWHERE)
+    expect(code == 0 and out.count(b'engine-absent') == 2 and out.count(b'What to do: install') == 2, out)
+
+
+def t_gc():
+    code, out, err, _ = interp('gc', env=NOWHERE)
+    expect(code == 0 and out == b'docker: not here\npodman: not here\n' and not err, code, out, err)
+    code, out, err, _ = interp('gc', '--json', env=NOWHERE)
+    expect(code == 0 and not out and not err, code, out, err)
+    code, out, err, _ = interp('gc', '--backend', 'docker', env=NOWHERE)
+    expect(code == 1 and b'engine-absent' in err and b'What to do:' in err, code, out, err)
+    code, out, err, _ = interp('gc', '--backend', 'local')
+    expect(code == 1 and b'UNSUPPORTED' in err, code, out, err)
+    code, out, err, _ = interp('gc', '--backend', 'nonsense')
+    expect(code == 1 and b'backend-unknown' in err, code, out, err)
+
+
+def t_run_engine_errors():
+    for code, reason, more in ((125, b'engine-absent', ['--image', 'x']), (2, b'image-missing', []), (125, b'endpoint', ['--image', 'x', '--endpoint', 'ssh://h']),
+                               (2, b'option-value', ['--image', 'x', '--pull', 'perhaps']), (2, b'user', ['--image', 'x', '--user', 'root'])):
+        run('python', '-c', '1', '--backend', 'docker', *more, code=code, out=b'', err_has=reason, env=NOWHERE)
 
 
 # ---- exec --stdio
