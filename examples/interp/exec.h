@@ -4,6 +4,7 @@
    exec_cmd.c      the command: one poll loop
    exec_lines.c    lines in and out
    exec_ops.c      from a line to the start of a call
+   exec_input.c    standard input of execs that run
    exec_answers.c  from a call's events to answers
    exec_table.c    sessions by name, operations in flight */
 #ifndef CLI_EXEC_H
@@ -58,6 +59,8 @@ struct op {
     interp_request *request; /* exec, until it starts */
     interp_cancel *cancel;   /* exec */
     char *language, *kernel; /* restart */
+    struct buf input;        /* exec: what its standard input is still to get */
+    int interactive, input_eof, input_ended;
     struct doctor *doctor;
     interp_error *error; /* close: why it failed */
     int ready;           /* there is news */
@@ -103,6 +106,13 @@ void op_line(struct loop *io, const char *text, size_t n);
 void ops_start(struct loop *io);
 /* Input or output has ended: cancels and closes everything. */
 void ops_end(struct loop *io);
+
+/* ---- exec_input.c */
+
+/* Takes the members text or base64, and eof. 0; -1 with a sentence in *why. */
+int input_take(struct op *op, const struct object *o, const char **why);
+/* Gives the call what it takes now. */
+void input_feed(struct op *op);
 
 /* ---- exec_answers.c */
 

@@ -42,6 +42,8 @@ static void output(struct op *op, const interp_event *ev)
     int32_t type = interp_event_type(ev);
     size_t n = 0;
     const void *data = interp_event_data(ev, &n);
+    if (type == INTERP_EV_WRITABLE)
+        input_feed(op);
     if (type != INTERP_EV_OUTPUT && type != INTERP_EV_LATE_OUTPUT)
         return;
     struct buf *b = answer(op->io, &op->id, type == INTERP_EV_OUTPUT ? "output" : "late");

@@ -214,8 +214,10 @@ static void do_exec(struct line *l)
     buf_free(&json);
     if (st == INTERP_OK) {
         struct op *op = op_new(l->io, OP_EXEC, s, &l->id, l->weight); /* starts when all lines at hand have been read */
+        const struct member *interactive = object_get(&l->o, "interactive");
         op->request = request;
         op->cancel = cancel;
+        op->interactive = interactive && (interactive->value[0] == 't' || interactive->value[0] == '1');
         return;
     }
     answer_error(l->io, &l->id, err, st);
@@ -242,6 +244,32 @@ static void do_cancel(struct line *l)
     answer_done(l->io, &l->id);
 }
 
+static void do_input(struct line *l)
+{
+    struct session *s = session_member(l);
+    const struct member *target = object_get(&l->o, "target");
+    const char *why;
+    struct id id;
+    if (!s)
+        return;
+    if (!target || id_take(&id, target) < 0) {
+        fail(l, INTERP_E_INVAL, "member-missing", "%s: \"%s\" is the id of an exec, a string or a number", "target", "");
+        return;
+    }
+    struct op *op = op_find_exec(l->io, s, &id);
+    if (!op)
+        fail(l, INTERP_E_NOT_FOUND, "exec-unknown", "%s: no exec with this id is in flight in session \"%s\"", s->name, "");
+    else if (!op->interactive)
+        fail(l, INTERP_E_INVAL, "not-interactive", "%s: that exec takes no input%s", "", "set \"interactive\":true in its request");
+    else if (input_take(op, &l->o, &why) < 0)
+        fail(l, INTERP_E_INVAL, "input", "%s: %s", why, "");
+    else {
+        input_feed(op);
+        answer_done(l->io, &l->id);
+    }
+    id_free(&id);
+}
+
 static void do_restart(struct line *l)
 {
     int bad = 0;
@@ -266,6 +294,7 @@ static void start(struct op *op)
         interp_request_free(op->request);
         op->request = NULL;
         watch(op);
+        input_feed(op);
         return;
     }
     answer_error(op->io, &op->id, err, st);
@@ -318,11 +347,11 @@ static const struct operation {
 } operations[] = {
     { "open", do_open, { "session", "config" } },
     { "exec", do_exec, { NULL } },
+    { "input", do_input, { "session", "target", "text", "base64", "eof" } },
     { "cancel", do_cancel, { "session", "target" } },
     { "restart", do_restart, { "session", "language", "kernel" } },
     { "close", do_close, { "session" } },
     { "doctor", do_doctor, { "" } },
-    { "input", do_later, { NULL } },
     { "put", do_later, { NULL } },
     { "get", do_later, { NULL } },
     { "list", do_later, { NULL } },
@@ -370,7 +399,7 @@ static void request_line(struct line *l)
         }
     char message[200];
     snprintf(message, sizeof message, *l->op ? "there is no op \"%.128s\"" : "the member \"op\" is missing or not a text%s", l->op);
-    answer_failed(l->io, &l->id, INTERP_E_INVAL, "op-unknown", message, "the ops are open, exec, cancel, restart, close, doctor");
+    answer_failed(l->io, &l->id, INTERP_E_INVAL, "op-unknown", message, "the ops are open, exec, input, cancel, restart, close, doctor");
 }
 
 void op_line(struct loop *io, const char *text, size_t n)

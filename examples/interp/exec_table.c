@@ -122,6 +122,7 @@ void op_free(struct op *op)
     doctor_free(op->doctor);
     free(op->language);
     free(op->kernel);
+    buf_free(&op->input);
     id_free(&op->id);
     if (s && op->kind == OP_CLOSE)
         s->waiters--;

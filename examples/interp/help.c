@@ -63,6 +63,7 @@ static const struct {
       "\n"
       "  {\"id\":1,\"op\":\"open\",\"session\":\"s\",\"config\":{\"timeout_ms\":10000}}\n"
       "  {\"id\":2,\"op\":\"exec\",\"session\":\"s\",\"language\":\"python\",\"code\":\"x = 6\\nx * 7\",\"stream\":true}\n"
+      "  {\"id\":7,\"op\":\"input\",\"session\":\"s\",\"target\":2,\"text\":\"a line\\n\",\"eof\":true}      (an exec with \"interactive\":true)\n"
       "  {\"id\":3,\"op\":\"cancel\",\"session\":\"s\",\"target\":2}\n"
       "  {\"id\":4,\"op\":\"restart\",\"session\":\"s\",\"language\":\"python\"}\n"
       "  {\"id\":5,\"op\":\"close\",\"session\":\"s\"}\n"

@@ -151,6 +151,23 @@ int object_scan(struct object *o, const char *text, size_t n, char *why, size_t 
     return -1;
 }
 
+static int add_string(void *ctx, const unsigned char *p, size_t n)
+{
+    buf_add(ctx, (const char *)p, n);
+    return 1;
+}
+
+void object_string(const struct member *m, struct buf *out)
+{
+    static const yajl_callbacks callbacks = { .yajl_string = add_string };
+    yajl_handle parser = yajl_alloc(&callbacks, NULL, out);
+    if (!parser)
+        return;
+    if (yajl_parse(parser, (const unsigned char *)m->value, m->value_len) == yajl_status_ok)
+        yajl_complete_parse(parser);
+    yajl_free(parser);
+}
+
 void object_free(struct object *o)
 {
     for (size_t i = 0; i < o->n; i++) {

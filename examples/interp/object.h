@@ -4,6 +4,7 @@
    The command interprets only the few members that name an operation. Everything else goes to the library as the JSON text that came. */
 #ifndef CLI_OBJECT_H
 #define CLI_OBJECT_H
+#include "buf.h"
 #include <stddef.h>
 
 enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
@@ -32,6 +33,8 @@ struct object {
 /* Splits the text, which must outlive o. 0, or -1 with a sentence in why (o is empty then). */
 int object_scan(struct object *o, const char *text, size_t n, char *why, size_t why_size);
 void object_free(struct object *o);
+/* A string member's decoded bytes of any length, added to out; whether it is one was found by the scan. */
+void object_string(const struct member *m, struct buf *out);
 /* The member of that name, or NULL. */
 const struct member *object_get(const struct object *o, const char *name);
 

@@ -92,6 +92,11 @@ INTERP_API void interp_call_set_userdata(interp_call *c, void *p);
 /** Threaded context: drives the session until the call has an event or is done (OK), or the time is up (AGAIN; INTERP_FOREVER never, 0 looks once). Nothing is killed by
     not waiting. T3. Errors: INTR (only with INTERP_WAIT_INTR), BUSY, FORKED, IO. */
 INTERP_API interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t flags, interp_error **err);
+/** Feeds standard input of an interactive exec. Never blocks: *taken (at most n, maybe 0) is what was copied; when it is less than n, a WRITABLE event says that there is room again. What is given before
+    the kernel is ready waits. What the code never reads is dropped with the exec. T3. Errors: INVAL (not an interactive exec, after write_end), CLOSED (the exec has ended), NOMEM. */
+INTERP_API interp_status interp_call_write(interp_call *c, const void *p, size_t n, size_t *taken, interp_error **err);
+/** Ends standard input of an interactive exec once all that was written has been read: the code sees end of file. Twice is fine. T3. Errors: INVAL, CLOSED. */
+INTERP_API interp_status interp_call_write_end(interp_call *c, interp_error **err);
 /** Next event: OK and *ev (borrowed until the next call of this function or the free), AGAIN, or DONE after the last. Pulling is what lets a streaming guest go on. T3. */
 INTERP_API interp_status interp_call_next(interp_call *c, const interp_event **ev);
 /** Ends a done call: takes the result of an exec (once; *out NULL afterwards or for other kinds; out may be NULL) or the error of another kind. AGAIN when it is not done.
@@ -107,6 +112,7 @@ enum {
     INTERP_EV_OUTPUT = 1,        /**< bytes of stdout or stderr */
     INTERP_EV_GAP = 2,           /**< output that was dropped: interp_event_missing bytes from interp_event_offset; only while an exec is being ended and nobody pulls */
     INTERP_EV_PROGRESS = 4,      /**< a step of an open, as JSON */
+    INTERP_EV_WRITABLE = 5,      /**< an interp_call_write that took less than all has room again */
     INTERP_EV_DONE = 8,          /**< the last event of a call: finish it */
     INTERP_EV_LATE_OUTPUT = 9    /**< bytes that background work of an earlier exec wrote */
 };

@@ -248,6 +248,66 @@ interp_status interp_call_next(interp_call *c, const interp_event **ev)
     return st;
 }
 
+/* An interactive exec's input, and whether it can still take some. */
+static interp_status input_of(interp_call *c, struct interp__exec **e, interp_error **err)
+{
+    const struct interp__mem *m = &c->ctx->mem;
+    if (c->kind != INTERP_CALL_EXEC || (c->exec && !c->exec->interactive))
+        return interp__fail(m, err, INTERP_E_INVAL, "not-interactive", "this call takes no input: set `interactive` in the request of an exec");
+    if (c->done || !c->exec)
+        return interp__fail(m, err, INTERP_E_CLOSED, "ended", "the exec has ended; nobody reads its input any more");
+    *e = c->exec;
+    return INTERP_OK;
+}
+
+interp_status interp_call_write(interp_call *c, const void *p, size_t n, size_t *taken, interp_error **err)
+{
+    struct interp_session *in;
+    struct interp__exec *e = NULL;
+    interp_status st = enter(c, &in, err);
+    if (st)
+        return st;
+    if (!taken || (!p && n))
+        st = interp__fail(&c->ctx->mem, err, INTERP_E_INVAL, "argument", "interp_call_write: %s is NULL", taken ? "the data" : "taken");
+    else
+        st = input_of(c, &e, err);
+    if (!st && e->input_closed)
+        st = interp__fail(&c->ctx->mem, err, INTERP_E_INVAL, "input-ended", "interp_call_write after interp_call_write_end");
+    if (!st) {
+        size_t room = e->input.len < INTERP__INPUT_QUEUE ? INTERP__INPUT_QUEUE - e->input.len : 0, part = n < room ? n : room;
+        if (interp__buf_reserve(&e->input, part)) {
+            e->input.bad = 0;
+            st = interp__nomem(err);
+        } else {
+            interp__buf_add(&e->input, p, part);
+            *taken = part;
+            e->want_room |= part < n;
+            interp__session_flush(c->session);
+            interp__loop_poke(&c->ctx->loop);
+        }
+    }
+    leave(in);
+    return st;
+}
+
+interp_status interp_call_write_end(interp_call *c, interp_error **err)
+{
+    struct interp_session *in;
+    struct interp__exec *e = NULL;
+    interp_status st = enter(c, &in, err);
+    if (st)
+        return st;
+    st = input_of(c, &e, err);
+    if (!st && !e->input_closed) {
+        e->input_closed = 1;
+        e->want_room = 0;
+        interp__session_flush(c->session);
+        interp__loop_poke(&c->ctx->loop);
+    }
+    leave(in);
+    return st;
+}
+
 interp_status interp_call_finish(interp_call *c, interp_result **out, interp_error **err)
 {
     struct interp_session *in;

@@ -300,6 +300,7 @@ struct interp__kernel {
     char *ready_text;
     struct interp__exec *current, *queued;
 };
+#define INTERP__INPUT_QUEUE (256u << 10)           /* of an interactive exec: twice what the agent takes ahead */
 struct interp__exec {
     struct interp_call *call;
     struct interp__kernel *kernel;
@@ -309,7 +310,9 @@ struct interp__exec {
     uint32_t token;
     struct interp__buf code, input, env;           /* code: what goes on the base channel */
     size_t code_sent, input_sent;
-    uint8_t has_input, input_ended, streaming, sent, cancelled, timed_out;
+    uint8_t has_input, input_ended;
+    uint8_t interactive, input_closed, want_room;  /* interactive: input is a queue that the host fills until input_closed; want_room: it waits for WRITABLE */
+    uint8_t streaming, sent, cancelled, timed_out;
     uint8_t broken;                                /* its kernel said what can't be taken: it is being stopped */
     uint8_t ending;                                /* past its deadline, or cancelled: a consumer that does not pull holds nothing up any more */
     size_t queued;                                 /* what output in events costs, counted once ending */
@@ -389,6 +392,7 @@ uint16_t interp__channels(struct interp_session *s);                           /
 /* exec.c */
 #define INTERP__SLACK_NS UINT64_C(500000000)     /* how long after its own deadline the host still waits for the agent's word before it kills the sandbox */
 struct interp__exec *interp__exec_new(struct interp_session *s, const interp_request *r, struct interp__kernel *k, struct interp_call *c, interp_error **err);
+void interp__exec_room(struct interp_session *s, struct interp__exec *e);       /* tells of room in an interactive exec's input */
 void interp__exec_send(struct interp_session *s, struct interp__exec *e);
 void interp__exec_output(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n);
 void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const struct wire_exit *m);

@@ -146,7 +146,9 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
     e->timeout = interp__ms(r->v.timeout_set ? r->v.timeout : s->v.timeout);
     e->grace = interp__ms(r->v.grace_set ? r->v.grace : s->v.grace);
     e->streaming = r->v.stream != 0;
-    e->has_input = r->has_input && r->input.len > 0;
+    e->interactive = r->v.interactive != 0;
+    e->has_input = e->interactive || (r->has_input && r->input.len > 0);
+    e->input_closed = !e->interactive;
     build_code(e, r);
     interp__buf_add(&e->input, r->input.p, r->input.len);
     if (k->language->kind == WIRE_KIND_SCRIPT)
@@ -166,6 +168,17 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
     e->started = interp__now();
     s->execs++;
     return e;
+}
+
+void interp__exec_room(struct interp_session *s, struct interp__exec *e)
+{
+    if (!e->want_room || e->input.len > INTERP__INPUT_QUEUE / 2)
+        return;
+    struct interp_event *v = interp__event_new(s, INTERP_EV_WRITABLE, NULL, 0);
+    if (v) {
+        e->want_room = 0;
+        interp__call_event(e->call, v);
+    }
 }
 
 /* Sends it, with a kernel start before it when there is none alive. The agent runs it as soon as the kernel is ready. */

@@ -61,8 +61,8 @@ void interp__peer_interrupt(struct interp_session *s, struct interp__exec *e, in
 
 /* ---- out: code, stdin, blobs */
 
-/* Sends what credit and the buffer allow; the last piece says END. Returns the new position. */
-static size_t pump(struct interp_session *s, uint16_t channel, const uint8_t *p, size_t len, size_t at, uint32_t *credit)
+/* Sends what credit and the buffer allow; the last piece says END, unless more may come. Returns the new position. */
+static size_t pump(struct interp_session *s, uint16_t channel, const uint8_t *p, size_t len, size_t at, uint32_t *credit, int more)
 {
     while (at < len && *credit && s->out.len < OUT_SOFT) {
         size_t n = len - at;
@@ -70,32 +70,42 @@ static size_t pump(struct interp_session *s, uint16_t channel, const uint8_t *p,
             n = WIRE_PAYLOAD_MAX;
         if (n > *credit)
             n = *credit;
-        interp__peer_frame(s, WIRE_DATA, at + n == len ? WIRE_FLAG_END : 0, channel, p + at, n);
+        interp__peer_frame(s, WIRE_DATA, !more && at + n == len ? WIRE_FLAG_END : 0, channel, p + at, n);
         at += n;
         *credit -= (uint32_t)n;
     }
     return at;
 }
 
+static void pump_input(struct interp_session *s, struct interp__exec *e)
+{
+    uint16_t channel = (uint16_t)(e->base + 1);
+    e->input_sent = pump(s, channel, e->input.p, e->input.len, e->input_sent, &e->tx_credit[1], !e->input_closed);
+    if (e->interactive) {                /* a queue: what has been sent makes room */
+        interp__buf_drop(&e->input, e->input_sent);
+        e->input_ended = e->input_closed && e->input_sent && !e->input.len;
+        e->input_sent = 0;
+        interp__exec_room(s, e);
+    } else
+        e->input_ended = e->input_sent == e->input.len;
+    if (e->input_closed && !e->input_ended && !e->input.len) {   /* there is nothing that could carry the END */
+        interp__peer_frame(s, WIRE_DATA, WIRE_FLAG_END, channel, NULL, 0);
+        e->input_ended = 1;
+    }
+}
+
 void interp__peer_pump(struct interp_session *s)
 {
     for (struct interp__kernel *k = s->kernels; k; k = k->next)
         if (k->state == INTERP__KERNEL_STARTING && k->blob_sent < k->blob_len)
-            k->blob_sent = pump(s, k->channel, k->blob, k->blob_len, k->blob_sent, &k->blob_credit);
+            k->blob_sent = pump(s, k->channel, k->blob, k->blob_len, k->blob_sent, &k->blob_credit, 0);
     for (struct interp_call *c = s->calls; c; c = c->next) {
         struct interp__exec *e = c->exec;
         if (!e || !e->sent || c->done)
             continue;
-        e->code_sent = pump(s, e->base, e->code.p, e->code.len, e->code_sent, &e->tx_credit[0]);
-        if (!e->has_input || e->input_ended)
-            continue;
-        if (!e->input.len) {
-            interp__peer_frame(s, WIRE_DATA, WIRE_FLAG_END, (uint16_t)(e->base + 1), NULL, 0);
-            e->input_ended = 1;
-            continue;
-        }
-        e->input_sent = pump(s, (uint16_t)(e->base + 1), e->input.p, e->input.len, e->input_sent, &e->tx_credit[1]);
-        e->input_ended = e->input_sent == e->input.len;
+        e->code_sent = pump(s, e->base, e->code.p, e->code.len, e->code_sent, &e->tx_credit[0], 0);
+        if (e->has_input && !e->input_ended)
+            pump_input(s, e);
     }
 }
 

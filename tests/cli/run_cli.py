@@ -508,6 +508,30 @@ def s_cancel():
             expect(r['ran'] is not False or ran == 'False', 'ran false but it ran')
 
 
+def s_input():
+    with Stdio() as io:
+        io.open()
+        io.send({'id': 'x', 'op': 'exec', 'session': 's', 'language': 'python', 'code': 'import sys; a = input("? "); print(a); rest = sys.stdin.buffer.read(); len(rest), rest[:4]',
+                 'interactive': True, 'stream': True})
+        io.until('x', 'output')
+        io.ask(op='input', session='s', target='x', text='Grüße\n', event='done')
+        big = bytes(range(256)) * 8192
+        io.ask(op='input', session='s', target='x', base64=base64.b64encode(big).decode(), event='done')
+        io.ask(op='input', session='s', target='x', eof=True, event='done')
+        r = io.until('x')[-1]['result']
+        expect(r['ok'] and r['stdout']['text'] == '? Grüße\n' and r['value']['text'] == "(2097152, b'\\x00\\x01\\x02\\x03')", r)
+        io.failed(['INTERP_E_NOT_FOUND'], op='input', session='s', target='x', text='late')
+        io.send({'id': 'y', 'op': 'exec', 'session': 's', 'language': 'python', 'code': 'input()', 'interactive': True})
+        io.send({'id': 'z', 'op': 'exec', 'session': 's', 'language': 'bash', 'code': 'sleep 0.5'})
+        for bad in ({'target': 'z', 'text': 'x'}, {'target': 'y'}, {'target': 'y', 'text': 1}, {'target': 'y', 'text': 'a', 'base64': 'YQ=='}, {'target': 'y', 'base64': '***='},
+                    {'target': 'y', 'eof': 'yes'}, {'text': 'x'}, {'target': 'y', 'text': 'x', 'more': 1}):
+            io.failed(['INTERP_E_INVAL'], op='input', session='s', **bad)
+        io.ask(op='input', session='s', target='y', text='fine\n', eof=True, event='done')
+        io.failed(['INTERP_E_INVAL'], op='input', session='s', target='y', text='after the end')
+        expect(io.until('y')[-1]['result']['value']['text'] == "'fine'", io.seen[-1])
+        expect(io.run('1')['ok'], 'goes on')
+
+
 def s_restart():
     with Stdio() as io:
         io.open()
