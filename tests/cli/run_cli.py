@@ -522,12 +522,12 @@ def s_input():
         expect(r['ok'] and r['stdout']['text'] == '? Grüße\n' and r['value']['text'] == "(2097152, b'\\x00\\x01\\x02\\x03')", r)
         io.failed(['INTERP_E_NOT_FOUND'], op='input', session='s', target='x', text='late')
         io.send({'id': 'y', 'op': 'exec', 'session': 's', 'language': 'python', 'code': 'input()', 'interactive': True})
-        io.send({'id': 'z', 'op': 'exec', 'session': 's', 'language': 'bash', 'code': 'sleep 0.5'})
+        io.send({'id': 'z', 'op': 'exec', 'session': 's', 'language': 'bash', 'code': 'sleep 3'})
         for bad in ({'target': 'z', 'text': 'x'}, {'target': 'y'}, {'target': 'y', 'text': 1}, {'target': 'y', 'text': 'a', 'base64': 'YQ=='}, {'target': 'y', 'base64': '***='},
                     {'target': 'y', 'eof': 'yes'}, {'text': 'x'}, {'target': 'y', 'text': 'x', 'more': 1}):
             io.failed(['INTERP_E_INVAL'], op='input', session='s', **bad)
         io.ask(op='input', session='s', target='y', text='fine\n', eof=True, event='done')
-        io.failed(['INTERP_E_INVAL'], op='input', session='s', target='y', text='after the end')
+        io.failed(['INTERP_E_INVAL', 'INTERP_E_NOT_FOUND'], op='input', session='s', target='y', text='after the end')
         expect(io.until('y')[-1]['result']['value']['text'] == "'fine'", io.seen[-1])
         expect(io.run('1')['ok'], 'goes on')
 
