@@ -14,7 +14,7 @@ if [ "$(id -u)" = 0 ]; then sudo=; elif has sudo && sudo -n true 2>/dev/null; th
 updated=
 apt() {
     [ -n "$updated" ] || { $sudo apt-get update -q >/dev/null 2>&1; updated=1; }
-    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -q --no-install-recommends "$@" >/dev/null 2>&1
+    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -q --no-install-recommends --no-remove "$@" >/dev/null 2>&1
 }
 
 # need CHECK ARGUMENT DEBIAN-PACKAGE FEDORA-PACKAGE WHAT-FOR
@@ -37,6 +37,7 @@ need has meson meson meson 'to build'
 need has ninja ninja-build ninja-build 'to build'
 need library yajl libyajl-dev yajl-devel 'to build'
 need library libseccomp libseccomp-dev libseccomp-devel 'to build'
+need library libcurl libcurl4-openssl-dev libcurl-devel 'container engines'
 need has python3 python3 python3 'tests, and the language'
 need has node nodejs nodejs 'JavaScript'
 need has bwrap bubblewrap bubblewrap 'comparison'
@@ -48,4 +49,17 @@ need fuzzer libFuzzer "libclang-rt-$(clang_major)-dev" compiler-rt 'fuzzing'
 need has aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu gcc-aarch64-linux-gnu 'agent for aarch64'
 need has busybox busybox-static busybox 'static root for tests'
 need has valgrind valgrind valgrind 'optional'
+# Container engines are services: they are installed only where the tests may also start them, else what runs is used.
+if [ "$(id -u)" = 0 ]; then
+    need has debootstrap debootstrap debootstrap 'images for container engines'
+    need has openssl openssl openssl 'certificates for container engines'
+    need has dockerd docker.io moby-engine 'container engine'
+    need has podman podman podman 'container engine'
+    need has runc runc runc 'container engine'
+    need has conmon conmon conmon 'Podman'
+    need has newuidmap uidmap shadow-utils 'Podman of an ordinary user'
+    need has fuse-overlayfs fuse-overlayfs fuse-overlayfs 'Podman of an ordinary user'
+    need has slirp4netns slirp4netns slirp4netns 'Podman of an ordinary user'
+    need has docker-registry docker-registry docker-distribution 'pulling images'
+fi
 exit 0

@@ -1,0 +1,51 @@
+#!/bin/sh
+# engines.sh [newer]: Docker and Podman, as this machine runs them or, as root, as the stage starts them itself with roots of their own;
+# newer: those out of Debian's newer suites
+. "$root/tests/stages/lib.sh"
+# not `log`: counted has that
+said=$logs/engines-start.log
+if [ "${1:-}" = newer ]; then names='registry newer' labels='DOCKER_TRIXIE PODMAN_TRIXIE DOCKER_SID PODMAN_SID'; else names=all labels=; fi
+# INTERP_TEST_ENGINES is the state directory of engines that were started by hand and shall go on
+engines() { "$python" "$root/tests/engines/start.py" ${INTERP_TEST_ENGINES:+--state "$INTERP_TEST_ENGINES"} "$@"; }
+stop() {
+    started=$(sed -nE 's/^(started|found) ([a-z-]*):.*/\2/p' "$said" | tr '\n' ' ')
+    # shellcheck disable=SC2086
+    [ -z "$started" ] || engines stop $started >"$logs/engines-stop.log" 2>&1 || fail 'engines stop' "$(cat "$logs/engines-stop.log")"
+}
+
+trap 'stop; exit 1' HUP INT TERM
+# shellcheck disable=SC2086
+engines start $names >"$said" 2>&1
+cat "$said"
+passed=$((passed + $(grep -cE '^(started|running|found) ' "$said")))
+failed=$((failed + $(grep -c '^FAIL ' "$said")))
+skipped=$((skipped + $(grep -c '^SKIP ' "$said")))
+[ $((passed + failed + skipped)) -gt 0 ] || fail engines 'start.py said nothing of use' "$(tail -n 10 "$said")"
+settings=$(engines env) && eval "$settings" || fail engines 'no settings could be had'
+
+if env | grep -qE '^INTERP_TEST_(DOCKER|PODMAN)'; then
+    # shellcheck disable=SC2086
+    counted 'engines set-up' "$python" "$root/tests/engines/check.py" $labels
+    INTERP_TEST_SLOW=${INTERP_TEST_SLOW:-2}
+    export INTERP_TEST_SLOW
+    # each engine with the cases that hold for every backend, then with what is an engine's own
+    suites() {
+        counted "behaviours on $1" "$python" "$root/tests/cases/run_behaviours.py" --backend "$2" --config "{\"image\":\"interp-test:latest\",\"endpoint\":\"$3\"}"
+        counted "reported on $1" "$python" "$root/tests/cases/run_reported.py" --backend "$2" --config "{\"image\":\"interp-test:latest\",\"endpoint\":\"$3\"}"
+    }
+    own() { counted "engine tests on $1" "$python" "$root/tests/engine/run.py" --engine "$1"; }
+    if [ "${1:-}" = newer ]; then
+        for label in $labels; do
+            eval "endpoint=\${INTERP_TEST_$label:-}"
+            case $label in DOCKER*) backend=docker ;; *) backend=podman ;; esac
+            [ -z "$endpoint" ] || suites "$label" "$backend" "$endpoint"
+        done
+    else
+        [ -z "${INTERP_TEST_DOCKER:-}" ] || { suites docker docker "$INTERP_TEST_DOCKER"; own docker; }
+        [ -z "${INTERP_TEST_PODMAN:-}" ] || { suites podman podman "$INTERP_TEST_PODMAN"; own podman; }
+        [ -z "${INTERP_TEST_PODMAN_ROOTLESS:-}" ] || own podman-rootless
+        is_root && counted 'engine faults' "$python" "$root/tests/engine/run.py" --faults
+    fi
+fi
+stop
+finish
