@@ -4,7 +4,7 @@
 . "$root/tests/stages/lib.sh"
 # not `log`: counted has that
 said=$logs/engines-start.log
-if [ "${1:-}" = newer ]; then names='registry newer' labels='DOCKER_TRIXIE PODMAN_TRIXIE DOCKER_SID PODMAN_SID'; else names=all labels=; fi
+if [ "${1:-}" = newer ]; then names='registry docker newer' labels='DOCKER_TRIXIE PODMAN_TRIXIE DOCKER_SID PODMAN_SID'; else names=all labels=; fi
 # INTERP_TEST_ENGINES is the state directory of engines that were started by hand and shall go on
 engines() { "$python" "$root/tests/engines/start.py" ${INTERP_TEST_ENGINES:+--state "$INTERP_TEST_ENGINES"} "$@"; }
 stop() {
@@ -40,6 +40,13 @@ if env | grep -qE '^INTERP_TEST_(DOCKER|PODMAN)'; then
             case $label in DOCKER*) backend=docker ;; *) backend=podman ;; esac
             [ -z "$endpoint" ] || suites "$label" "$backend" "$endpoint"
         done
+        # gVisor, when it was there as Docker was started: each system call costs it much more
+        if ! command -v runsc >/dev/null 2>&1; then skip gvisor 'no runsc here (Debian: package runsc)'
+        elif [ -z "${INTERP_TEST_DOCKER:-}" ]; then skip gvisor 'no Docker of ours to run it'
+        else
+            INTERP_TEST_SLOW=4 counted 'behaviours of Python under gVisor' "$python" "$root/tests/cases/run_behaviours.py" --backend docker --language python \
+                --config "{\"image\":\"interp-test:latest\",\"runtime\":\"runsc\",\"endpoint\":\"$INTERP_TEST_DOCKER\"}"
+        fi
     else
         [ -z "${INTERP_TEST_DOCKER:-}" ] || { suites docker docker "$INTERP_TEST_DOCKER"; own docker; }
         [ -z "${INTERP_TEST_PODMAN:-}" ] || { suites podman podman "$INTERP_TEST_PODMAN"; own podman; }
