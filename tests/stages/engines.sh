@@ -44,7 +44,8 @@ if env | grep -qE '^INTERP_TEST_(DOCKER|PODMAN)'; then
         if ! command -v runsc >/dev/null 2>&1; then skip gvisor 'no runsc here (Debian: package runsc)'
         elif [ -z "${INTERP_TEST_DOCKER:-}" ]; then skip gvisor 'no Docker of ours to run it'
         else
-            INTERP_TEST_SLOW=4 counted 'behaviours of Python under gVisor' "$python" "$root/tests/cases/run_behaviours.py" --backend docker --language python \
+            INTERP_TEST_SLOW=4
+            counted 'behaviours of Python under gVisor' "$python" "$root/tests/cases/run_behaviours.py" --backend docker --language python \
                 --config "{\"image\":\"interp-test:latest\",\"runtime\":\"runsc\",\"endpoint\":\"$INTERP_TEST_DOCKER\"}"
         fi
     else
