@@ -70,21 +70,25 @@ control.onread = function (buffer) {
     receive(String.fromCharCode(head[8]), head[9], at ? JSON.parse(decode(whole.subarray(0, at))) : {}, whole.subarray(at));
   }
 };
-// A SIGINT for the last exec may be heard late, since any thread may get it: it is waited for, up to 20 ms, while there is no exec that it could hit.
-// If it came as a watchdog stopped, Node has it in a semaphore, and the next watchdog would end the code that it guards: so one with nothing to guard takes it.
+// A SIGINT for the last exec may be heard late, since any thread may get it: it is waited for, up to 200 ms on a busy machine, while there is no exec that
+// it could hit. If it came as a watchdog stopped, Node has it in a semaphore, and the next watchdog would end the code that it guards: so one with
+// nothing to guard takes it, now and then.
 let sigints = 0, overdue = false;
-function afterSignals(tries, go) {
-  if (overdue && !sigints && tries) { realTimeout(afterSignals, 1, tries - 1, go); return; }
-  if (overdue && !sigints) {
-    sigint.stop(); watchdog.start();
-    for (let i = 0; i < 5 && !watchdog.pending(); i++) Atomics.wait(nap, 0, 0, 1);
-    watchdog.stop(); sigint.stop(); sigint.start(2);
-  }
+function inSemaphore() {
+  sigint.stop(); watchdog.start();
+  for (let i = 0; i < 5 && !watchdog.pending(); i++) Atomics.wait(nap, 0, 0, 1);
+  let there = watchdog.pending();
+  if (watchdog.stop()) there = true;
+  sigint.stop(); sigint.start(2);
+  return there;
+}
+function afterSignals(turn, go) {
+  if (overdue && !sigints && turn < 200 && !(turn % 20 === 19 && inSemaphore())) { realTimeout(afterSignals, 1, turn + 1, go); return; }
   sigints = 0; go();
 }
 function receive(kind, status, request, blob) {
   if (kind === 'P') { token = [...head.subarray(12, 16)]; openStreams(decode(blob), (status & 1) === 1); overdue = (status & 2) && !sigints; }
-  else if (kind === 'E') { token = [...head.subarray(12, 16)]; afterSignals(20, () => exec(request, blob)); }
+  else if (kind === 'E') { token = [...head.subarray(12, 16)]; afterSignals(0, () => exec(request, blob)); }
   else reallyExit(0);
 }
 
