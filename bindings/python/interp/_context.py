@@ -1,0 +1,143 @@
+"""Contexts: what sessions are made in. Programs that need none of their own use the default one without seeing it."""
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import threading
+from _thread import get_ident
+from ctypes import byref, c_void_p
+
+from . import _ffi, _handle
+from ._library import lib
+from .errors import check
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Optional, Tuple, Type
+    from types import TracebackType
+
+    # A log sink: level (1 error, 2 warning, 3 information, 4 debug) and a line.
+    Log = Callable[[int, str], None]
+
+# The C function pointers of the sinks in use. They must live until the library has dropped them, which may be after their context's Python object has gone.
+_sinks: Dict[int, Any] = {}
+_numbers = itertools.count(1)
+
+
+@_ffi.DESTROY_FN  # type: ignore[untyped-decorator, unused-ignore]
+def _drop_sink(number: int) -> None:
+    _sinks.pop(number, None)
+
+
+class BaseContext:
+    """What both kinds of contexts share: the C object and the log."""
+
+    def __init__(self, flags: int, log: Optional[Log]) -> None:
+        # exceptions of the log callback on their way back: thread -> the first one
+        self._raised: Dict[int, BaseException] = {}
+        pointer, err = c_void_p(), c_void_p()
+        check(lib.interp_ctx_new(flags, byref(pointer), byref(err)), err)
+        self._handle = _handle.Handle(pointer.value or 0, lib.interp_ctx_free, 'context')
+        if log is not None:
+            self._set_log(pointer, log)
+
+    def _set_log(self, pointer: c_void_p, log: Log) -> None:
+        raised = self._raised    # not self: the sink must not keep the context
+
+        def sink(_: Any, level: int, message: int, size: int) -> None:
+            _handle.in_callback(1)
+            try:
+                log(level, ctypes.string_at(message, size).decode('utf-8', 'replace'))
+            except BaseException as e:
+                raised.setdefault(get_ident(), e)
+            finally:
+                _handle.in_callback(-1)
+
+        number = next(_numbers)
+        _sinks[number] = _ffi.LOG_FN(sink)
+        err = c_void_p()
+        check(lib.interp_ctx_set_log(pointer, _sinks[number], number, _drop_sink, byref(err)), err)
+
+    def _reraise(self) -> None:
+        """Raises what the log callback raised on this thread during the last call."""
+        if self._raised:
+            e = self._raised.pop(get_ident(), None)
+            if e is not None:
+                raise e
+
+    def __del__(self) -> None:
+        handle = getattr(self, '_handle', None)
+        if handle is not None:
+            handle.end(wait=False)
+
+
+class Context(BaseContext):
+    """A context of blocking calls: sessions of it may be used from any threads, each by one thread at a time.
+
+    `log` is called with a level and a line, on whatever thread is inside the library; it may not call this package. What it raises comes out of the call
+    during which it was called. Closing a context closes its sessions."""
+
+    def __init__(self, *, log: Optional[Log] = None) -> None:
+        super().__init__(0, log)
+
+    def close(self) -> None:
+        """Shuts its sessions down and lets go of it. Idempotent."""
+        self._handle.end()
+
+    def __enter__(self) -> 'Context':
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+
+_default: Optional[Tuple[int, Context]] = None
+_default_lock = threading.RLock()
+
+
+def _new_lock() -> None:
+    global _default_lock
+    _default_lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_new_lock)
+
+
+def default_context() -> Context:
+    """The context of sessions that were given none; made at first use, one for each process."""
+    global _default
+    with _default_lock:
+        if _default is None or _default[0] != _handle.forks() or _default[1]._handle.ended:
+            _default = (_handle.forks(), Context())
+        return _default[1]
+
+
+class Cancel:
+    """Ends what it is given to: opens and execs that got it as `cancel=`. One may serve many; a fired one stays fired.
+
+    `fire` may be called from any thread and from signal handlers. Firing again skips the rest of the grace time. What had ended keeps its true outcome."""
+
+    def __init__(self, context: Optional[BaseContext] = None) -> None:
+        owner = context or default_context()
+        pointer, err = c_void_p(), c_void_p()
+        x = owner._handle.enter()
+        try:
+            check(lib.interp_cancel_new(x, byref(pointer), byref(err)), err)
+        finally:
+            owner._handle.leave()
+        self._pointer = pointer.value or 0
+        self._fork = _handle.forks()
+
+    def fire(self) -> None:
+        if self._fork == _handle.forks():
+            lib.interp_cancel_fire(self._pointer)
+
+    @property
+    def fired(self) -> bool:
+        return bool(lib.interp_cancel_fired(self._pointer))
+
+    def __del__(self, release: Any = _handle.release, free: Any = lib.interp_cancel_free) -> None:
+        pointer = getattr(self, '_pointer', 0)
+        if pointer:
+            release(free, pointer)
