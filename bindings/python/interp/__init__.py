@@ -1,0 +1,61 @@
+"""Runs model-written code in a sandbox: Python, JavaScript, Bash and sh, with state kept from one exec to the next.
+
+    import interp
+
+    with interp.Session() as session:
+        print(session.python('print("hello")\\n6 * 7'))
+
+Blocking: `Session`, `Exec`, `Result`, `Cancel`, `gc`. For asyncio: `AsyncSession`, `AsyncExec`. What user code does is a `Result`; an exception means that nothing ran."""
+from __future__ import annotations
+
+from . import _ffi, _text
+from ._context import Cancel, Context, default_context
+from ._event import Event
+from ._exec import Exec
+from ._library import lib as _lib
+from ._library import path as _path
+from ._result import Result
+from ._session import Session, gc
+from .errors import (BackendError, BusyError, CallbackError, CancelledError, ClosedError, DeniedError, Error, ExecError, ExistsError, ForkedError, HostIOError,
+                     ImageError, InterruptedCallError, InvalidError, IsolationError, LimitError, NoMemoryError, NotFoundError, ProtocolError, StatusError,
+                     TimedOutError, UnsupportedError)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._aio import AsyncContext, AsyncExec, AsyncSession
+    from ._details import ErrorInfo, Frame, Late, Usage
+    from ._typing import ConfigOptions, RequestOptions
+
+__version__ = _text.words(_lib.interp_version())
+# As a duration: no limit.
+FOREVER = _ffi.FOREVER
+
+__all__ = ['AsyncContext', 'AsyncExec', 'AsyncSession', 'BackendError', 'BusyError', 'CallbackError', 'Cancel', 'CancelledError', 'ClosedError',
+           'ConfigOptions', 'Context', 'DeniedError', 'Error', 'ErrorInfo', 'Event', 'Exec', 'ExecError', 'ExistsError', 'FOREVER', 'ForkedError', 'Frame',
+           'HostIOError', 'ImageError', 'InterruptedCallError', 'InvalidError', 'IsolationError', 'Late', 'LimitError', 'NoMemoryError', 'NotFoundError',
+           'ProtocolError', 'RequestOptions', 'Result', 'Session', 'StatusError', 'TimedOutError', 'UnsupportedError', 'Usage', 'default_context', 'gc', 'has',
+           'library_path']
+
+
+def has(feature: str) -> bool:
+    """Whether the loaded library has a feature: "backend.local", "agent.x86_64", "option.memory_bytes", …"""
+    return bool(_lib.interp_has(_text.name(feature, 'feature')))
+
+
+def library_path() -> str:
+    """The file that the library was loaded from."""
+    return _path()
+
+
+# asyncio and typing are most of what an import would cost, and many programs need neither
+_LATER = {'AsyncContext': '_aio', 'AsyncExec': '_aio', 'AsyncSession': '_aio', 'ConfigOptions': '_typing', 'RequestOptions': '_typing',
+          'ErrorInfo': '_details', 'Frame': '_details', 'Late': '_details', 'Usage': '_details'}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        from importlib import import_module
+        return getattr(import_module('.' + _LATER[name], __name__), name)
+    raise AttributeError('module %r has no attribute %r' % (__name__, name))

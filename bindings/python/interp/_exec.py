@@ -1,0 +1,210 @@
+"""One exec in flight, and how the blocking face waits."""
+from __future__ import annotations
+
+import time
+from ctypes import byref, c_void_p
+
+from . import _event, _ffi
+from ._context import BaseContext, Cancel
+from ._event import Event
+from ._handle import Handle
+from ._library import lib
+from ._result import Result
+from .errors import ClosedError, check
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Callable, Iterator, Optional, Type
+
+    from ._session import Session
+
+# How long one call into the library waits, in milliseconds. A signal ends a wait at once, but one that comes just before the wait has begun is only seen by Python
+# when it is over; and whoever ends an exec from another thread waits for this.
+SLICE_MS = 250
+
+
+def wait(context: BaseContext, call: int, timeout_ms: Optional[float] = None) -> bool:
+    """Until the call has an event or is done; False when the time is up. Signal handlers run meanwhile, and may raise."""
+    err = c_void_p()
+    end = None if timeout_ms is None else time.monotonic() + timeout_ms / 1e3
+    while True:
+        left = SLICE_MS
+        if end is not None:
+            left = max(0, min(SLICE_MS, int((end - time.monotonic()) * 1e3 + 0.999)))
+        status = lib.interp_call_wait(call, left, _ffi.WAIT_INTR, byref(err))
+        if context._raised:
+            context._reraise()
+        if status == _ffi.OK:
+            return True
+        if status == _ffi.E_INTR:
+            lib.interp_error_free(err)
+            err.value = None
+        elif status != _ffi.AGAIN:
+            check(status, err)
+        if end is not None and time.monotonic() >= end:
+            return False
+
+
+def complete(context: BaseContext, call: int, on_event: Optional[Callable[[c_void_p], None]] = None) -> None:
+    """Drives an operation that is no exec to its end; raises its error."""
+    event, err = c_void_p(), c_void_p()
+    while True:
+        status = lib.interp_call_next(call, byref(event))
+        if status == _ffi.OK:
+            if on_event:
+                on_event(event)
+        elif status == _ffi.AGAIN:
+            wait(context, call)
+        elif status == _ffi.DONE:
+            break
+        else:
+            check(status, err)
+    check(lib.interp_call_finish(call, None, byref(err)), err)
+
+
+class _Free:
+    """Frees a call from inside its session, so that nobody closes that meanwhile; or after it has gone."""
+
+    __slots__ = ('session',)
+
+    def __init__(self, session: Handle) -> None:
+        self.session = session
+
+    def __call__(self, call: int) -> None:
+        held = self.session.hold()
+        try:
+            lib.interp_call_free(call)
+        finally:
+            if held:
+                self.session.leave()
+
+
+class _Inside:
+    """A use of an exec: its call and its session are held."""
+
+    __slots__ = ('exec', 'session', 'call', 'held')
+
+    def __init__(self, exec: 'Exec') -> None:
+        self.exec, self.session = exec, exec._session._handle
+
+    def __enter__(self) -> '_Inside':
+        self.call = self.exec._handle.enter()
+        self.held = self.session.hold()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.held:
+            self.session.leave()
+        self.exec._handle.leave()
+
+    def wait(self, timeout_ms: Optional[float]) -> bool:
+        if not self.held:
+            return True     # its session is gone and has ended it: what is left is to be read
+        return wait(self.exec._session._context, self.call, timeout_ms)
+
+    def next(self) -> Optional[Event]:
+        """The next event; None when there are no more."""
+        pointer, err = c_void_p(), c_void_p()
+        while True:
+            status = check(lib.interp_call_next(self.call, byref(pointer)), err)
+            if status == _ffi.OK:
+                event = _event.from_c(pointer)
+                if event is not None:
+                    return event
+            elif status == _ffi.AGAIN and self.held:
+                self.wait(None)
+            else:
+                return None
+
+    def finish(self) -> Result:
+        if self.exec._result is None:
+            out, err = c_void_p(), c_void_p()
+            while check(lib.interp_call_finish(self.call, byref(out), byref(err)), err) == _ffi.AGAIN:
+                if not self.held:
+                    raise ClosedError('the session is closed', 'closed')
+                self.wait(None)
+            self.exec._result = Result(out.value or 0)
+        return self.exec._result
+
+
+class Exec:
+    """An exec that has been started. Iterate it for its events; the last one has type "result".
+
+    Not asking for events stalls the code once its pipe is full, if it was started to stream. Dropping an unfinished one cancels it; the session stays usable."""
+
+    def __init__(self, session: 'Session', call: int, cancel: Optional[Cancel]) -> None:
+        self._session, self._cancel = session, cancel
+        self._handle = Handle(call, _Free(session._handle), 'exec')
+        self._result: Optional[Result] = None
+        self._told = False
+
+    @property
+    def session(self) -> 'Session':
+        return self._session
+
+    def wait(self, timeout_ms: Optional[float] = None) -> bool:
+        """Waits until there is an event, or, where it does not stream, the result. False when the time is up: nothing is ended by that, come back later."""
+        if self._result is not None:
+            return True
+        with _Inside(self) as inside:
+            return inside.wait(timeout_ms)
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        if self._told:
+            raise StopIteration
+        with _Inside(self) as inside:
+            event = inside.next()
+            if event is not None:
+                return event
+            result = inside.finish()
+        self._told = True
+        self.close()
+        return Event('result', result=result)
+
+    def result(self) -> Result:
+        """Waits for the end and gives the result. Events that nobody took are dropped."""
+        if self._result is not None:
+            return self._result
+        with _Inside(self) as inside:
+            while inside.next() is not None:
+                pass
+            result = inside.finish()
+        self._told = True
+        self.close()
+        return result
+
+    def cancel(self) -> None:
+        """Asks it to end; the result follows. A second time skips the rest of the grace time. Any thread, any signal handler. Fires the cancel object that it was started with."""
+        if self._cancel is not None:
+            self._cancel.fire()
+
+    def close(self) -> None:
+        """Lets go of it: an unfinished one is cancelled and its result dropped. Idempotent."""
+        self._handle.end(wait=False)
+
+    def __enter__(self) -> 'Exec':
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        handle = getattr(self, '_handle', None)
+        if handle is not None:
+            handle.end(wait=False)
+
+
+def run(context: BaseContext, call: int) -> Result:
+    """The short way of an exec without events that nobody else can see: wait, finish."""
+    out, err = c_void_p(), c_void_p()
+    while True:
+        wait(context, call)
+        if check(lib.interp_call_finish(call, byref(out), byref(err)), err) != _ffi.AGAIN:
+            return Result(out.value or 0)
+        while lib.interp_call_next(call, byref(out)) == _ffi.OK:
+            pass
+        out.value = None

@@ -1,0 +1,240 @@
+"""Sessions of the blocking face."""
+from __future__ import annotations
+
+import atexit
+import time
+import warnings
+import weakref
+from ctypes import byref, c_void_p
+
+from . import _config, _event, _exec, _ffi, _text
+from ._context import Cancel, Context, default_context
+from ._exec import Exec
+from ._handle import Handle
+from ._library import lib
+from ._result import Result
+from .errors import ClosedError, check
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Callable, Dict, Mapping, Optional, Type
+
+    from typing_extensions import Unpack
+
+    from ._typing import ConfigOptions, RequestOptions
+
+STATUS = {_ffi.SESSION_OPENING: 'opening', _ffi.SESSION_OPEN: 'open', _ffi.SESSION_SHUTDOWN: 'shutdown', _ffi.SESSION_GONE: 'gone'}
+
+
+class Session:
+    """One sandbox, open until it is closed: variables, functions and files stay from one exec to the next.
+
+        with Session(memory_bytes=256 << 20) as s:
+            print(s.python('print(6 * 7)'))
+
+    Options go by name; README.md lists them and `help(interp.ConfigOptions)` names them. Beside them: `env` for all interpreters, `backend_options`
+    ({"docker.certs": "/dir"}) for what only one backend knows, `cancel` to end the opening, `context` instead of the default one.
+
+    One thread at a time may use it; a second one gets `BusyError`. `shutdown`, `close`, `Exec.cancel` and `Cancel.fire` are for any thread."""
+
+    def __init__(self, *, context: Optional[Context] = None, env: Optional[_config.Env] = None, backend_options: Optional[Mapping[str, Any]] = None,
+                 cancel: Optional[Cancel] = None, **options: 'Unpack[ConfigOptions]') -> None:
+        self._context = context or default_context()
+        x = self._context._handle.enter()
+        try:
+            config = _config.new_config(self._context, x, env, backend_options, cancel, options)
+            pointer, call, err = c_void_p(), c_void_p(), c_void_p()
+            try:
+                check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
+                _exec.complete(self._context, call.value or 0)
+                self._context._reraise()
+                self._handle = Handle(pointer.value or 0, lib.interp_session_close, 'session', lib.interp_session_shutdown)
+            except BaseException:
+                lib.interp_call_free(call)
+                lib.interp_session_close(pointer)
+                raise
+            finally:
+                lib.interp_config_free(config)
+            lib.interp_call_free(call)
+        finally:
+            self._context._handle.leave()
+        _open_sessions.add(self)
+
+    # -- running code
+
+    def run(self, language: str, code: _text.TextOrBytes, *, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
+            options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Result:
+        """Runs code and waits for the result, whatever the code does.
+
+        `stdin` is what it finds on its standard input (empty without), `env` holds for this exec only, `options` are the language's, `kernel=` names the interpreter
+        (a new name starts another one), `timeout_ms=` and `grace_ms=` override the session's. Ctrl-C ends the exec and raises KeyboardInterrupt; the session stays usable."""
+        s = self._handle.enter()
+        call = c_void_p()
+        try:
+            self._start(s, call, language, code, False, stdin, env, options, cancel, request)
+            return _exec.run(self._context, call.value or 0)
+        finally:
+            try:
+                lib.interp_call_free(call)
+            finally:
+                self._handle.leave()
+
+    def start(self, language: str, code: _text.TextOrBytes, *, stream: bool = False, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
+              options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Exec:
+        """Starts code and returns at once; `Exec.result` waits. Several may run at a time, each in a kernel of its own."""
+        call = c_void_p()
+        if cancel is None:
+            cancel = Cancel(self._context)
+        s = self._handle.enter()
+        try:
+            self._start(s, call, language, code, stream, stdin, env, options, cancel, request)
+            return Exec(self, call.value or 0, cancel)
+        except BaseException:
+            lib.interp_call_free(call)
+            raise
+        finally:
+            self._handle.leave()
+
+    def stream(self, language: str, code: _text.TextOrBytes, *, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
+               options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Exec:
+        """Starts code and gives its events to iterate: every byte of its output as it comes, then the result. Who does not iterate holds the code up, as a pipe does."""
+        return self.start(language, code, stream=True, stdin=stdin, env=env, options=options, cancel=cancel, **request)
+
+    def _start(self, s: int, call: c_void_p, language: str, code: _text.TextOrBytes, stream: bool, stdin: Optional[_text.TextOrBytes], env: Optional[_config.Env],
+               options: Optional[Dict[str, Any]], cancel: Optional[Cancel], request: Mapping[str, Any]) -> None:
+        err = c_void_p()
+        x = self._context._handle.enter()
+        try:
+            r = _config.new_request(x, language, code, stream, stdin, env, options, cancel, request)
+        finally:
+            self._context._handle.leave()
+        try:
+            check(lib.interp_session_exec_start(s, r, byref(call), byref(err)), err)
+        finally:
+            lib.interp_request_free(r)
+
+    def python(self, code: _text.TextOrBytes, **more: Any) -> Result:
+        """`run('python', code, …)`"""
+        return self.run('python', code, **more)
+
+    def javascript(self, code: _text.TextOrBytes, **more: Any) -> Result:
+        """`run('javascript', code, …)`"""
+        return self.run('javascript', code, **more)
+
+    def bash(self, code: _text.TextOrBytes, **more: Any) -> Result:
+        """`run('bash', code, …)`"""
+        return self.run('bash', code, **more)
+
+    def sh(self, code: _text.TextOrBytes, **more: Any) -> Result:
+        """`run('sh', code, …)`"""
+        return self.run('sh', code, **more)
+
+    def restart(self, language: str, kernel: str = 'default') -> None:
+        """Ends an interpreter and all its processes; the next exec starts a fresh one. Files stay."""
+        call, err = c_void_p(), c_void_p()
+        s = self._handle.enter()
+        try:
+            check(lib.interp_session_restart_start(s, _text.name(language, 'language'), _text.name(kernel, 'kernel'), byref(call), byref(err)), err)
+            _exec.complete(self._context, call.value or 0)
+        finally:
+            try:
+                lib.interp_call_free(call)
+            finally:
+                self._handle.leave()
+
+    # -- the session itself
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """Session id, backend, isolation and what was reached of what was asked for."""
+        s = self._handle.enter()
+        try:
+            facts: Dict[str, Any] = _text.parse(_text.sized(lib.interp_session_info_json, s) or b'{}')
+            return facts
+        finally:
+            self._handle.leave()
+
+    @property
+    def status(self) -> str:
+        """"opening", "open", "shutdown" or "gone"."""
+        if self._handle.ended or self._handle.forked:
+            return 'gone'
+        s = self._handle.enter()
+        try:
+            return STATUS.get(lib.interp_session_status(s), 'gone')
+        finally:
+            self._handle.leave()
+
+    def shutdown(self) -> None:
+        """Kills the sandbox at once and ends what runs in it; `close` still frees it. Any thread; idempotent."""
+        if self._handle.ended or self._handle.forked:
+            return
+        s = self._handle.enter()
+        try:
+            lib.interp_session_shutdown(s)
+        finally:
+            self._handle.leave()
+
+    def close(self) -> None:
+        """Ends the sandbox and waits until it is gone, `close_timeout_ms` at most. What another thread runs in it ends. Idempotent."""
+        self._handle.end()
+
+    def __enter__(self) -> 'Session':
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
+        handle: Optional[Handle] = getattr(self, '_handle', None)
+        if handle is None or handle.ended:
+            return
+        if not handle.forked:
+            warn('a Session was not closed: use `with`, or its close()', ResourceWarning, source=self)
+        handle.end(wait=False)
+
+
+_open_sessions: 'weakref.WeakSet[Session]' = weakref.WeakSet()
+
+
+def _at_exit() -> None:
+    """Ends the sandboxes of a program that did not, all at a time; whoever is still inside one, a daemon thread say, has a moment to leave."""
+    left = [s._handle for s in _open_sessions if not s._handle.ended]
+    for s in list(_open_sessions):
+        try:
+            s.shutdown()
+        except ClosedError:
+            pass    # another thread was faster
+    end = time.monotonic() + 5
+    while left and time.monotonic() < end:
+        left = [handle for handle in left if not handle.end(wait=False)]
+        if left:
+            time.sleep(0.01)
+
+
+atexit.register(_at_exit)
+
+
+def gc(*, context: Optional[Context] = None, backend_options: Optional[Mapping[str, Any]] = None, cancel: Optional[Cancel] = None, **options: 'Unpack[ConfigOptions]') -> int:
+    """Removes what sandboxes of dead programs left with a container engine (`backend='docker'`), and nothing whose owner may live. How many things it removed."""
+    owner = context or default_context()
+    removed = []
+
+    def note(event: c_void_p) -> None:
+        if 'removed' in (_event.progress(event) or {}):
+            removed.append(1)
+
+    call, err = c_void_p(), c_void_p()
+    x = owner._handle.enter()
+    try:
+        config = _config.new_config(owner, x, None, backend_options, cancel, options)
+        try:
+            check(lib.interp_ctx_gc_start(x, config, byref(call), byref(err)), err)
+            _exec.complete(owner, call.value or 0, note)
+        finally:
+            lib.interp_call_free(call)
+            lib.interp_config_free(config)
+    finally:
+        owner._handle.leave()
+    return len(removed)
