@@ -1,0 +1,471 @@
+"""The asyncio face: every session of one event loop hangs on one descriptor. No thread, no callback from C; who is ready is asked for, and each consumer pulls."""
+from __future__ import annotations
+
+import asyncio
+import threading
+import warnings
+from ctypes import byref, c_void_p
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Mapping, Optional, Type
+
+from . import _config, _event, _ffi, _text
+from ._context import BaseContext, Cancel
+from ._event import Event
+from ._handle import Handle
+from ._library import lib
+from ._result import Result
+from ._session import STATUS
+from .errors import BusyError, ClosedError, check
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._context import Log
+    from ._typing import ConfigOptions, RequestOptions
+
+
+def _give_up(future: 'asyncio.Future[bool]') -> None:
+    if not future.done():
+        future.set_result(False)
+
+
+class AsyncContext(BaseContext):
+    """A context that the running event loop drives. Sessions that are given none share one for each loop, which goes with the last of them.
+
+    Make it in the loop's thread, while the loop runs, and close it there. What the `log` callback raises goes to the loop's exception handler."""
+
+    def __init__(self, *, log: Optional[Log] = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        super().__init__(_ffi.CTX_LOOP, log)
+        self._waiting: Dict[int, 'asyncio.Future[bool]'] = {}   # calls that somebody waits for
+        self._broken: Optional[BaseException] = None
+        self._users = 0
+        self._implicit = False
+        self._fd = int(lib.interp_ctx_fd(self._handle._pointer))
+        self._loop.add_reader(self._fd, self._ready)
+
+    def _ready(self) -> None:
+        err = c_void_p()
+        try:
+            check(lib.interp_ctx_dispatch(self._handle._pointer, byref(err)), err)
+        except BaseException as e:
+            # the descriptor would stay readable and turn the loop hot
+            self._broken = e
+            self._detach()
+            raise
+        self._pump()
+        self._reraise()
+
+    def _pump(self) -> None:
+        """Wakes who waits for a call that has news."""
+        call = c_void_p()
+        if self._handle.ended:
+            return
+        while lib.interp_ctx_next(self._handle._pointer, byref(call)) == _ffi.OK:
+            future = self._waiting.get(call.value or 0)
+            if future is not None and not future.done():
+                future.set_result(True)
+
+    async def _wait(self, call: int, timeout_ms: Optional[float] = None) -> bool:
+        """Until there is news of the call, or the time is up (False). To be called right after interp_call_next has said AGAIN: a call is named once."""
+        self._usable()
+        if call in self._waiting:
+            raise BusyError('another task waits for this call', 'task')
+        future = self._waiting[call] = self._loop.create_future()
+        timer = None if timeout_ms is None else self._loop.call_later(timeout_ms / 1e3, _give_up, future)
+        try:
+            self._pump()
+            news: bool = await future
+        finally:
+            del self._waiting[call]
+            if timer is not None:
+                timer.cancel()
+        self._usable()
+        return news
+
+    def _usable(self) -> None:
+        if self._broken is not None:
+            raise self._broken
+        if self._handle.ended:
+            raise ClosedError('the context is closed', 'closed')
+
+    def _detach(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0 and not self._loop.is_closed() and not self._handle.forked:
+            self._loop.remove_reader(fd)
+            for future in self._waiting.values():   # nobody else will wake them
+                if not future.done():
+                    future.set_result(True)
+
+    def _acquire(self) -> None:
+        self._users += 1
+
+    def _release(self) -> None:
+        self._users -= 1
+        if self._implicit and not self._users:
+            if _implicit.get(id(self._loop)) is self:
+                del _implicit[id(self._loop)]
+            self.close()
+
+    def _in_loop(self, action: Callable[[], None]) -> None:
+        """Runs a clean-up where the context is driven: now, when this is that thread or nothing drives it any more. The garbage collector calls from anywhere."""
+        if not self._handle.forked and threading.get_ident() != self._thread and self._loop.is_running():
+            try:
+                self._loop.call_soon_threadsafe(action)
+                return
+            except RuntimeError:
+                pass    # closed just now
+        action()
+
+    def close(self) -> None:
+        """Shuts its sessions down and lets go of it. Idempotent."""
+        self._detach()
+        self._handle.end(wait=False)
+
+    async def __aenter__(self) -> 'AsyncContext':
+        return self
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        handle = getattr(self, '_handle', None)
+        if handle is not None and not handle.ended:
+            self._in_loop(_Closing(self._loop, getattr(self, '_fd', -1), handle))
+
+
+class _Closing:
+    """The end of a context whose Python object is being collected: holds what that needs, not the object."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, fd: int, handle: Handle) -> None:
+        self.loop, self.fd, self.handle = loop, fd, handle
+
+    def __call__(self) -> None:
+        if self.fd >= 0 and not self.loop.is_closed() and not self.handle.forked:
+            self.loop.remove_reader(self.fd)
+        self.handle.end(wait=False)
+
+
+# Contexts of sessions that were given none, by the id of their loop (which they keep alive).
+_implicit: Dict[int, AsyncContext] = {}
+
+
+def _context_of_loop() -> AsyncContext:
+    loop = asyncio.get_running_loop()
+    context = _implicit.get(id(loop))
+    if context is None or context._loop is not loop or context._handle.forked:
+        context = AsyncContext()
+        context._implicit = True
+        _implicit[id(loop)] = context
+    return context
+
+
+async def _complete(context: AsyncContext, call: int) -> None:
+    """Follows an operation that is no exec to its end; raises its error."""
+    event, err = c_void_p(), c_void_p()
+    while True:
+        status = lib.interp_call_next(call, byref(event))
+        if status == _ffi.AGAIN:
+            await context._wait(call)
+        elif status == _ffi.DONE:
+            break
+        else:
+            check(status, err)
+    check(lib.interp_call_finish(call, None, byref(err)), err)
+
+
+class AsyncExec:
+    """An exec that has been started. `async for` gives its events, the last of type "result"; `await` of it, or of `result()`, waits for the end.
+
+    Pulling events is what lets streaming code go on. A task that is cancelled while it waits here cancels the exec; so does dropping an unfinished one.
+    The session stays usable."""
+
+    def __init__(self, session: 'AsyncSession', call: int, cancel: Optional[Cancel]) -> None:
+        self._session, self._cancel = session, cancel
+        self._handle = Handle(call, lib.interp_call_free, 'exec')
+        self._result: Optional[Result] = None
+        self._ahead: Optional[Event] = None    # an event that `wait` has seen
+        self._told = False
+
+    @property
+    def session(self) -> 'AsyncSession':
+        return self._session
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._told:
+            raise StopAsyncIteration
+        event = await self._next()
+        if event is not None:
+            return event
+        self._told = True
+        return Event('result', result=self._result)
+
+    async def _next(self) -> Optional[Event]:
+        """The next event; None at the end, when the result is there."""
+        try:
+            while self._ahead is None and self._result is None:
+                if self._pull() == _ffi.AGAIN:
+                    await self._session._owner._wait(self._pointer())
+        except BaseException:
+            self.close()
+            raise
+        event, self._ahead = self._ahead, None
+        return event
+
+    def _pull(self) -> int:
+        """Takes what is there: an event, or the result."""
+        pointer, err = c_void_p(), c_void_p()
+        call = self._pointer()
+        while self._ahead is None:
+            status = lib.interp_call_next(call, byref(pointer))
+            if status == _ffi.DONE:
+                check(lib.interp_call_finish(call, byref(pointer), byref(err)), err)
+                self._result = Result(pointer.value or 0)
+                self.close()
+                return _ffi.DONE
+            if check(status, err) == _ffi.AGAIN:
+                return _ffi.AGAIN
+            self._ahead = _event.from_c(pointer)
+        return _ffi.OK
+
+    def _pointer(self) -> int:
+        pointer = self._handle.enter()   # raises when it has been closed
+        self._handle.leave()
+        return pointer
+
+    async def result(self) -> Result:
+        """Waits for the end and gives the result. Events that nobody took are dropped."""
+        while True:
+            event = await self._next()
+            if event is None and self._result is not None:
+                return self._result
+
+    def __await__(self) -> Any:
+        return self.result().__await__()
+
+    async def wait(self, timeout_ms: float) -> bool:
+        """Whether there is an event or the result within that time. Unlike a cancelled task, a time that is up ends nothing: come back later."""
+        end = self._session._owner._loop.time() + timeout_ms / 1e3
+        while self._ahead is None and self._result is None and self._pull() == _ffi.AGAIN:
+            left = end - self._session._owner._loop.time()
+            if not await self._session._owner._wait(self._pointer(), max(0.0, left * 1e3)):
+                return False
+        return True
+
+    def cancel(self) -> None:
+        """Asks it to end; the result follows. A second time skips the rest of the grace time. Any thread, any signal handler."""
+        if self._cancel is not None:
+            self._cancel.fire()
+
+    def close(self) -> None:
+        """Lets go of it: an unfinished one is cancelled and its result dropped. Idempotent."""
+        self._handle.end(wait=False)
+
+    async def __aenter__(self) -> 'AsyncExec':
+        return self
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        handle = getattr(self, '_handle', None)
+        if handle is not None and not handle.ended:
+            self._session._owner._in_loop(_Ending(handle))
+
+
+class _Ending:
+    """The end of a handle, to be called in the loop's thread."""
+
+    def __init__(self, handle: Handle, then: Optional[Callable[[], None]] = None) -> None:
+        self.handle, self.then = handle, then
+
+    def __call__(self) -> None:
+        self.handle.end(wait=False)
+        if self.then:
+            self.then()
+
+
+class AsyncSession:
+    """One sandbox for the tasks of one event loop.
+
+        async with AsyncSession() as s:
+            print(await s.python('print(6 * 7)'))
+
+    Takes what `Session` takes. Tasks may use it at the same time, each with a kernel of its own."""
+
+    def __init__(self, *, context: Optional[AsyncContext] = None, env: Optional[_config.Env] = None, backend_options: Optional[Mapping[str, Any]] = None,
+                 cancel: Optional[Cancel] = None, **options: 'Unpack[ConfigOptions]') -> None:
+        self._given = (env, backend_options, cancel, options)
+        self._context = context
+        self._handle: Optional[Handle] = None
+        _config.known(options)
+
+    async def open(self) -> 'AsyncSession':
+        """Makes the sandbox. A task that is cancelled meanwhile leaves nothing behind."""
+        if self._handle is not None:
+            raise RuntimeError('the session has been opened already')
+        context = self._context = self._context or _context_of_loop()
+        context._acquire()
+        try:
+            await self._open(context)
+        except BaseException:
+            if self._handle is None:
+                context._release()
+            raise
+        return self
+
+    async def _open(self, context: AsyncContext) -> None:
+        pointer, call, err = c_void_p(), c_void_p(), c_void_p()
+        env, backend_options, cancel, options = self._given
+        x = context._handle.enter()
+        try:
+            config = _config.new_config(context, x, env, backend_options, cancel, options)
+            try:
+                check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
+            finally:
+                lib.interp_config_free(config)
+            context._reraise()
+            await _complete(context, call.value or 0)
+        except BaseException:
+            lib.interp_call_free(call)
+            lib.interp_session_close(pointer)
+            raise
+        finally:
+            context._handle.leave()
+        lib.interp_call_free(call)
+        self._handle = Handle(pointer.value or 0, lib.interp_session_close, 'session', lib.interp_session_shutdown)
+
+    @property
+    def _owner(self) -> AsyncContext:
+        assert self._context is not None
+        return self._context
+
+    def _pointer(self) -> int:
+        if self._handle is None:
+            raise ClosedError('the session has not been opened', 'closed', 'Use `async with`, or await its open().')
+        pointer = self._handle.enter()
+        self._handle.leave()
+        return pointer
+
+    # -- running code
+
+    def start(self, language: str, code: _text.TextOrBytes, *, stream: bool = False, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
+              options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> AsyncExec:
+        """Starts code and returns at once; await what it returns."""
+        s, owner = self._pointer(), self._owner
+        call, err = c_void_p(), c_void_p()
+        if cancel is None:
+            cancel = Cancel(owner)
+        x = owner._handle.enter()
+        try:
+            r = _config.new_request(x, language, code, stream, stdin, env, options, cancel, request)
+        finally:
+            owner._handle.leave()
+        try:
+            check(lib.interp_session_exec_start(s, r, byref(call), byref(err)), err)
+        finally:
+            lib.interp_request_free(r)
+        return AsyncExec(self, call.value or 0, cancel)
+
+    def stream(self, language: str, code: _text.TextOrBytes, *, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
+               options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> AsyncExec:
+        """Starts code and gives its events to `async for`: every byte of its output as it comes, then the result. Who does not pull holds the code up, as a pipe does."""
+        return self.start(language, code, stream=True, stdin=stdin, env=env, options=options, cancel=cancel, **request)
+
+    async def run(self, language: str, code: _text.TextOrBytes, *, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
+                  options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Result:
+        """Runs code and waits for the result, whatever the code does; as `Session.run`. A task that is cancelled meanwhile cancels the exec."""
+        return await self.start(language, code, stdin=stdin, env=env, options=options, cancel=cancel, **request).result()
+
+    async def python(self, code: _text.TextOrBytes, **more: Any) -> Result:
+        """`run('python', code, …)`"""
+        return await self.run('python', code, **more)
+
+    async def javascript(self, code: _text.TextOrBytes, **more: Any) -> Result:
+        """`run('javascript', code, …)`"""
+        return await self.run('javascript', code, **more)
+
+    async def bash(self, code: _text.TextOrBytes, **more: Any) -> Result:
+        """`run('bash', code, …)`"""
+        return await self.run('bash', code, **more)
+
+    async def sh(self, code: _text.TextOrBytes, **more: Any) -> Result:
+        """`run('sh', code, …)`"""
+        return await self.run('sh', code, **more)
+
+    async def restart(self, language: str, kernel: str = 'default') -> None:
+        """Ends an interpreter and all its processes; the next exec starts a fresh one. Files stay."""
+        call, err = c_void_p(), c_void_p()
+        check(lib.interp_session_restart_start(self._pointer(), _text.name(language, 'language'), _text.name(kernel, 'kernel'), byref(call), byref(err)), err)
+        try:
+            await _complete(self._owner, call.value or 0)
+        finally:
+            lib.interp_call_free(call)
+
+    # -- the session itself
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """Session id, backend, isolation and what was reached of what was asked for."""
+        facts: Dict[str, Any] = _text.parse(_text.sized(lib.interp_session_info_json, self._pointer()) or b'{}')
+        return facts
+
+    @property
+    def status(self) -> str:
+        """"opening", "open", "shutdown" or "gone"."""
+        if self._handle is None:
+            return 'opening'
+        return 'gone' if self._handle.ended or self._handle.forked else STATUS.get(lib.interp_session_status(self._pointer()), 'gone')
+
+    def shutdown(self) -> None:
+        """Kills the sandbox at once and ends what runs in it; `close` still frees it. Any thread; idempotent."""
+        handle = self._handle
+        if handle is None or handle.ended or handle.forked:
+            return
+        s = handle.enter()
+        try:
+            lib.interp_session_shutdown(s)
+        finally:
+            handle.leave()
+
+    async def close(self) -> None:
+        """Ends the sandbox and waits until it is gone, `close_timeout_ms` at most. What other tasks run in it ends. Idempotent."""
+        handle = self._handle
+        if handle is None or handle.ended:
+            return
+        if handle.forked:
+            handle.end(wait=False)
+            return
+        call, err = c_void_p(), c_void_p()
+        try:
+            s = handle.enter()
+            try:
+                check(lib.interp_session_close_start(s, byref(call), byref(err)), err)
+                await _complete(self._owner, call.value or 0)
+            finally:
+                handle.leave()
+        finally:
+            lib.interp_call_free(call)
+            if not handle.ended:
+                handle.end(wait=False)
+                self._owner._release()
+
+    async def __aenter__(self) -> 'AsyncSession':
+        return await self.open()
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        await self.close()
+
+    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
+        handle: Optional[Handle] = getattr(self, '_handle', None)
+        if handle is None or handle.ended:
+            return
+        owner = self._owner
+        if not handle.forked:
+            warn('an AsyncSession was not closed: use `async with`, or await its close()', ResourceWarning, source=self)
+        owner._in_loop(_Ending(handle, owner._release))
+
