@@ -1,0 +1,247 @@
+"""The asyncio face: one descriptor, no thread."""
+import asyncio
+import gc
+import threading
+import time
+
+import interp
+import pytest
+
+from conftest import SLOW, descriptors
+
+
+def run(main):
+    return asyncio.run(main())
+
+
+def test_basics():
+    async def main():
+        async with interp.AsyncSession(memory_bytes=256 << 20) as s:
+            assert s.status == 'open' and s.info['backend'] == 'local'
+            r = await s.python('print("hi")\n6*7')
+            assert r.stdout == 'hi\n' and r.value == '42'
+            assert (await s.bash('cat', stdin='x')).stdout == 'x' and (await s.sh('echo $A', env={'A': 'b'})).stdout == 'b\n'
+            assert (await s.start('bash', 'echo y')).stdout == 'y\n'
+            await s.restart('python')
+            assert not (await s.python('x')).ok
+            with pytest.raises(interp.InvalidError):
+                await s.run('cobol', '')
+        assert s.status == 'gone'
+        with pytest.raises(interp.ClosedError):
+            await s.bash('')
+        await s.close()
+    run(main)
+    from interp import _aio
+    assert not _aio._implicit
+
+
+def test_wrong_options():
+    with pytest.raises(TypeError, match='did you mean'):
+        interp.AsyncSession(memry_bytes=1)
+
+    async def main():
+        with pytest.raises(interp.InvalidError):
+            async with interp.AsyncSession(memory_bytes=1):
+                pass
+        with pytest.raises(interp.ClosedError):
+            await interp.AsyncSession().bash('')
+    run(main)
+
+
+def test_streaming():
+    async def main():
+        async with interp.AsyncSession() as s:
+            events = [e async for e in s.stream('bash', 'for i in 1 2 3; do echo $i; sleep 0.02; done')]
+            assert b''.join(e.data for e in events) == b'1\n2\n3\n' and events[-1].result.ok and len(events) >= 3
+            async for e in s.stream('bash', 'while :; do echo y; done'):
+                break
+            del e
+            gc.collect()
+            assert (await s.bash('echo on')).stdout == 'on\n'
+    run(main)
+
+
+def test_cancelled_task():
+    async def main():
+        async with interp.AsyncSession() as s:
+            for stream in (False, True):
+                async def work():
+                    if not stream:
+                        return await s.bash('sleep 30')
+                    async for _ in s.stream('bash', 'sleep 30'):
+                        pass
+                task = asyncio.ensure_future(work())
+                await asyncio.sleep(0.2)
+                start = time.monotonic()
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                assert time.monotonic() - start < 0.2 * SLOW
+                assert (await s.bash('echo on')).stdout == 'on\n'
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(s.bash('sleep 30'), 0.2)
+            assert (await s.bash('echo on')).stdout == 'on\n'
+            # patience that ends nothing
+            e = s.start('bash', 'sleep 0.3; echo x')
+            assert not await e.wait(20)
+            while not await e.wait(1000):
+                pass
+            assert (await e.result()).stdout == 'x\n'
+            e = s.start('bash', 'sleep 30')
+            e.cancel()
+            assert (await e).outcome == 'cancelled'
+    run(main)
+
+
+def test_cancelled_open():
+    async def main():
+        before = descriptors()
+        task = asyncio.ensure_future(interp.AsyncSession().open())
+        await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.1)
+        assert descriptors() <= before
+        cancel_context = interp.AsyncContext()
+        cancel = interp.Cancel(cancel_context)
+        cancel.fire()
+        with pytest.raises(interp.CancelledError):
+            await interp.AsyncSession(context=cancel_context, cancel=cancel).open()
+        cancel_context.close()
+    run(main)
+
+
+def test_back_pressure():
+    """A guest whose events nobody pulls stands still: what it has written is what pipe and queue hold, however long one waits."""
+    async def main():
+        async with interp.AsyncSession() as s:
+            e = s.stream('python', 'import os\nn = 0\nwhile n < 64 << 20:\n    n += os.write(1, b"x" * 65536)\n    open("/tmp/n", "w").write(str(n))')
+            await asyncio.sleep(0.5)
+            seen = []
+            for _ in range(2):
+                seen.append(int((await s.bash('cat /tmp/n')).stdout or 0))
+                await asyncio.sleep(0.3)
+            assert seen[0] == seen[1] < 8 << 20
+            total = 0
+            async for event in e:
+                total += len(event.data)
+            assert total == 64 << 20 and e._result.ok
+    run(main)
+
+
+def test_tasks_with_kernels_of_their_own():
+    async def main():
+        async with interp.AsyncSession() as s:
+            start = time.monotonic()
+            rs = await asyncio.gather(*(s.bash('sleep 0.5; echo %d' % i, kernel='k%d' % i) for i in range(8)))
+            assert [r.stdout for r in rs] == ['%d\n' % i for i in range(8)] and time.monotonic() - start < 3 * SLOW
+            e = s.start('bash', 'sleep 0.2')
+            task = asyncio.ensure_future(e.result())
+            await asyncio.sleep(0.05)
+            with pytest.raises(interp.BusyError):
+                await e.result()
+            e.close()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+    run(main)
+
+
+def test_a_context_that_is_closed_too_early():
+    async def main():
+        context = interp.AsyncContext()
+        s = await interp.AsyncSession(context=context).open()
+        task = asyncio.ensure_future(s.bash('sleep 30'))
+        await asyncio.sleep(0.2)
+        context.close()
+        with pytest.raises(interp.ClosedError):
+            await task
+        with pytest.raises(interp.ClosedError):
+            await s.bash('echo')
+        await s.close()
+    run(main)
+
+
+def test_two_loops_in_two_threads():
+    said = []
+
+    def work(word):
+        async def main():
+            async with interp.AsyncSession() as s:
+                for _ in range(5):
+                    said.append((await s.bash('echo ' + word)).stdout)
+        asyncio.run(main())
+    threads = [threading.Thread(target=work, args=(w,)) for w in ('a', 'b')]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(said) == ['a\n'] * 5 + ['b\n'] * 5
+
+
+@pytest.mark.parametrize('count', [200])
+def test_many_sessions_with_slow_consumers(count):
+    """One loop, no thread, one descriptor watched. Nine in ten consumers are slow; the fast tenth must not notice."""
+    async def main():
+        loop, threads = asyncio.get_running_loop(), threading.active_count()
+        gate = asyncio.Semaphore(20)    # opening is work for the machine: 20 at a time
+        sessions = [interp.AsyncSession(memory_bytes=32 << 20, workspace_bytes=4 << 20, open_timeout_ms=300000, timeout_ms=300000) for _ in range(count)]
+
+        async def start(s):
+            async with gate:
+                await s.open()
+                assert (await s.sh('echo warm')).ok
+        await asyncio.gather(*(start(s) for s in sessions))
+        assert threading.active_count() == threads
+        quick, slow_pieces = [], 0
+
+        async def slow(s):
+            nonlocal slow_pieces
+            got = 0
+            async for e in s.stream('sh', 'head -c 1000000 /dev/zero'):
+                got += len(e.data)
+                slow_pieces += 1
+                await asyncio.sleep(0.05)
+            assert got == 1000000 and e.result.ok
+
+        async def fast(s):
+            for i in range(10):
+                began = loop.time()
+                assert (await s.sh('echo %d' % i)).stdout == '%d\n' % i
+                quick.append(loop.time() - began)
+                await asyncio.sleep(0.01)
+        await asyncio.gather(*(fast(s) if i % 10 == 0 else slow(s) for i, s in enumerate(sessions)))
+        assert threading.active_count() == threads
+        quick.sort()
+        print('%d sessions: fast execs %.1f ms at the median, %.1f ms at the worst, beside %d slow pieces' % (
+            count, quick[len(quick) // 2] * 1e3, quick[-1] * 1e3, slow_pieces))
+        assert quick[len(quick) // 2] < 1.0 * SLOW
+        for s in sessions:
+            s.shutdown()
+        await asyncio.gather(*(s.close() for s in sessions))
+    before = descriptors()
+    run(main)
+    gc.collect()
+    assert descriptors() <= before + 2
+
+
+def test_a_session_that_is_dropped():
+    async def main():
+        s = await interp.AsyncSession().open()
+        with pytest.warns(ResourceWarning):
+            del s
+            gc.collect()
+        s = await interp.AsyncSession().open()
+        asyncio.get_running_loop().call_soon(lambda: None)
+        with pytest.warns(ResourceWarning):
+            held = [s]
+            del s
+            thread = threading.Thread(target=held.clear)   # collected on a thread that is not the loop's
+            thread.start()
+            thread.join()
+        await asyncio.sleep(0.2)
+        async with interp.AsyncSession() as s:
+            assert (await s.bash('echo on')).stdout == 'on\n'
+    run(main)
+    from interp import _aio
+    assert not _aio._implicit

@@ -1,0 +1,390 @@
+"""Threads, signals, fork, garbage, the end of the interpreter, callbacks: whatever the order, nothing crashes, leaks or hangs."""
+import gc
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import interp
+import pytest
+import runner
+from interp import _context, _handle
+
+from conftest import SLOW, descriptors, resident_kib
+
+MANY = int(os.environ.get('INTERP_TEST_SESSIONS', '200'))
+SMALL = dict(memory_bytes=32 << 20, workspace_bytes=4 << 20)
+
+
+def script(code, timeout=60):
+    """Runs Python code in a process of its own."""
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
+    return subprocess.run([sys.executable, '-X', 'dev', '-c', code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, universal_newlines=True,
+                          timeout=timeout * SLOW)
+
+
+def test_many_sessions_without_a_leak():
+    def one():
+        with interp.Session(**SMALL) as s:
+            assert s.sh('echo x').stdout == 'x\n'
+    for _ in range(20):
+        one()
+    gc.collect()
+    before, children, kib = descriptors(), len(runner.descendants()), resident_kib()
+    for _ in range(MANY):
+        one()
+    gc.collect()
+    grown = resident_kib() - kib
+    print('%d sessions: %d KiB grown' % (MANY, grown))
+    assert descriptors() == before and len(runner.descendants()) <= children
+    assert grown < 1024 + MANY * 2
+
+
+def test_many_execs_without_a_leak(session):
+    def some(n):
+        for _ in range(n):
+            session.python('x = "y" * 1000\nx').text
+            list(session.stream('python', 'print(1)'))
+            interp.Cancel()
+    some(100)
+    gc.collect()
+    kib = resident_kib()
+    some(500)
+    gc.collect()
+    assert resident_kib() - kib < 2048
+
+
+def test_a_session_for_each_thread():
+    wrong = []
+
+    def work(n):
+        try:
+            for k in range(2):
+                with interp.Session(**SMALL) as s:
+                    for i in range(20):
+                        r = s.sh('echo %d %d' % (n, i))
+                        if r.stdout != '%d %d\n' % (n, i):
+                            wrong.append(r)
+        except BaseException as e:
+            wrong.append(e)
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_threads_that_fight_over_one_session():
+    """Every answer is a result or one of the three exceptions that say what is wrong; the session's end comes in the middle of it."""
+    s = interp.Session(**SMALL)
+    wrong, results = [], []
+    stop = time.monotonic() + 3
+
+    def work(n):
+        rng = random.Random(n)
+        while time.monotonic() < stop:
+            try:
+                what = rng.randrange(5)
+                if what == 0:
+                    results.append(s.sh('echo x', kernel='k%d' % n))
+                elif what == 1:
+                    for _ in s.stream('sh', 'echo x; echo y', kernel='k%d' % n):
+                        pass
+                elif what == 2:
+                    s.start('sh', 'sleep 5', kernel='k%d' % n).cancel()
+                elif what == 3:
+                    s.start('sh', 'sleep 5', kernel='k%d' % n).close()
+                else:
+                    s.status
+            except (interp.BusyError, interp.ClosedError):
+                time.sleep(0.001)
+            except BaseException as e:
+                wrong.append(e)
+                raise
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    for t in threads:
+        t.start()
+    time.sleep(2)
+    s.close()
+    for t in threads:
+        t.join()
+    assert not wrong and results
+
+
+def test_closing_under_streams():
+    """The session goes while threads pull from it: each sees a result or `ClosedError`."""
+    wrong, ends = [], []
+
+    def pull(s, n):
+        try:
+            while True:
+                for e in s.stream('sh', 'while :; do echo y; done', kernel='k%d' % n):
+                    if e.type == 'result':
+                        ends.append(e.result.state)
+        except interp.ClosedError:
+            pass
+        except interp.BusyError:
+            pass
+        except BaseException as e:
+            wrong.append(e)
+            raise
+    for i in range(20):
+        s = interp.Session(**SMALL)
+        threads = [threading.Thread(target=pull, args=(s, n)) for n in range(2)]
+        for t in threads:
+            t.start()
+        time.sleep(0.005 * i)
+        s.close()
+        for t in threads:
+            t.join()
+    assert not wrong
+
+
+def test_ctrl_c_comes_at_once(session):
+    for start in (lambda: session.bash('sleep 30'), lambda: list(session.stream('bash', 'sleep 30')), lambda: session.start('bash', 'sleep 30').wait()):
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        began = time.monotonic()
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            start()
+        took = time.monotonic() - began - 0.3
+        print('KeyboardInterrupt after %.0f ms' % (took * 1e3))
+        assert took < 0.3 * SLOW
+        gc.collect()
+        assert session.bash('echo on').stdout == 'on\n'
+
+
+def test_signal_handlers_run_meanwhile(session):
+    seen = []
+    old = signal.signal(signal.SIGALRM, lambda *_: seen.append(time.monotonic()))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        assert session.bash('sleep 0.5; echo x').stdout == 'x\n'
+        assert len(seen) >= 5
+        # a handler that closes what it interrupts
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, lambda *_: session.close())
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        assert session.bash('sleep 30').state == 'gone'
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    with pytest.raises(interp.ClosedError):
+        session.bash('')
+
+
+def test_ctrl_c_while_opening():
+    code = '''
+import interp, signal
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+for i in range(40):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0005 * (i + 1))
+        with interp.Session() as s:
+            s.sh('sleep 1')
+    except KeyboardInterrupt:
+        pass
+with interp.Session() as s:
+    print(s.sh('echo on').stdout, end='')
+'''
+    done = script(code)
+    assert done.returncode == 0 and done.stdout == 'on\n', done.stderr
+
+
+def _in_child(session, exec_, queue):
+    said = []
+    for action in (lambda: session.bash('echo'), lambda: exec_.result(), session.restart.__get__(session, type(session))):
+        try:
+            action(*(['bash'] if action.__class__.__name__ == 'method' else []))
+            said.append('worked')
+        except interp.ForkedError:
+            said.append('forked')
+    with session:
+        pass
+    del session, exec_
+    gc.collect()
+    with interp.Session(**SMALL) as own:
+        said.append(own.bash('echo child').stdout)
+    queue.put(said)
+
+
+def test_fork(session):
+    context = multiprocessing.get_context('fork')
+    e = session.start('bash', 'sleep 1; echo parent')
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(session, e, queue))
+    child.start()
+    assert queue.get(timeout=60) == ['forked', 'forked', 'forked', 'child\n']
+    child.join()
+    assert child.exitcode == 0
+    assert e.result().stdout == 'parent\n' and session.bash('echo on').stdout == 'on\n'
+
+
+def test_fork_while_a_thread_is_inside(session):
+    thread = threading.Thread(target=lambda: session.bash('sleep 1'))
+    thread.start()
+    time.sleep(0.2)
+    pid = os.fork()
+    if not pid:
+        try:
+            session.close()
+            gc.collect()
+            with interp.Session(**SMALL) as s:
+                os._exit(0 if s.sh('echo x').stdout == 'x\n' else 2)
+        finally:
+            os._exit(1)
+    end = time.monotonic() + 30 * SLOW
+    done = (0, 0)
+    while not done[0] and time.monotonic() < end:
+        done = os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.02)
+    if not done[0]:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    thread.join()
+    assert done == (pid, 0) and session.bash('echo on').stdout == 'on\n'
+
+
+def test_pool_of_workers():
+    context = multiprocessing.get_context('fork')
+    with context.Pool(4) as pool:
+        assert pool.map(_square, range(12)) == [n * n for n in range(12)]
+
+
+def _square(n):
+    with interp.Session(**SMALL) as s:
+        return int(s.bash('echo $((%d * %d))' % (n, n)).stdout)
+
+
+# a warning that is kept would keep the session that it is about
+@pytest.mark.filterwarnings('ignore::ResourceWarning')
+def test_garbage_in_any_order():
+    before = descriptors()
+    for seed in range(12):
+        context = interp.Context()
+        session = interp.Session(context=context, **SMALL)
+        result = session.bash('echo x')
+        pending, stream, cancel = session.start('bash', 'sleep 9', kernel='a'), session.stream('bash', 'echo y', kernel='b'), interp.Cancel(context)
+        next(stream)
+        things = [context, session, result, pending, stream, cancel]
+        del context, session, pending, stream, cancel
+        random.Random(seed).shuffle(things)
+        if seed % 2:
+            things.append(things)       # a cycle: the collector takes them in its own order
+            del things
+            gc.collect()
+        else:
+            while things:
+                things.pop()
+        assert result.stdout == 'x\n'
+    gc.collect()
+    assert descriptors() <= before
+
+
+def test_results_outlive_everything():
+    with interp.Context() as context:
+        with interp.Session(context=context, **SMALL) as s:
+            r = s.python('print("x")\n1/0')
+    del s
+    gc.collect()
+    assert r.stdout == 'x\n' and r.error.type == 'ZeroDivisionError' and r.json()['outcome'] == 'error'
+
+
+def test_a_closed_context_closes_its_sessions():
+    context = interp.Context()
+    s = interp.Session(context=context, **SMALL)
+    context.close()
+    with pytest.raises(interp.ClosedError):
+        s.bash('')
+    s.close()
+    with pytest.raises(interp.ClosedError):
+        interp.Session(context=context)
+
+
+@pytest.mark.parametrize('tail', ['', 'import sys; sys.exit(3)', 'raise KeyError', 'import gc; gc.disable(); s.loop = s', 'del s, r; interp = None',
+                                  'import threading; threading.Thread(target=lambda: s.bash("sleep 30"), daemon=True).start(); import time; time.sleep(0.3)',
+                                  'async def main():\n    a = await interp.AsyncSession().open(); await a.bash("echo"); main.a = a\nimport asyncio; asyncio.run(main())'])
+def test_end_of_the_interpreter(tail):
+    began = time.monotonic()
+    done = script('import interp\ns = interp.Session()\nr = s.bash("echo x")\ne = s.start("bash", "sleep 30", kernel="b")\nprint(r.stdout, end="", flush=True)\n' + tail)
+    code = 3 if 'exit' in tail else 1 if 'KeyError' in tail else 0
+    assert done.returncode == code and done.stdout == 'x\n', done.stderr
+    assert time.monotonic() - began < 10 * SLOW
+    assert 'Error' not in done.stderr or 'KeyError' in tail, done.stderr
+
+
+def test_nothing_is_left_after_the_end():
+    mark = 'INTERP_TEST_MARK=%d-%d' % (os.getpid(), time.monotonic_ns())
+    name, value = mark.split('=')
+    done = script('import interp\ns = interp.Session(env={%r: %r})\ns.bash("sleep 300 &")' % (name, value))
+    assert done.returncode == 0, done.stderr
+    assert not runner.left_over(mark, 2.0)
+
+
+class Thrown(Exception):
+    pass
+
+
+def test_log_exceptions_travel_back():
+    """The library logs too seldom to wait for it: the sink that it would call is called, as C calls it."""
+    lines = []
+
+    def log(level, line):
+        lines.append((level, line))
+        if level == 1:
+            raise Thrown(line)
+    before = set(_context._sinks)
+    context = interp.Context(log=log)
+    (number,) = set(_context._sinks) - before
+    sink = _context._sinks[number]
+    text = 'wörds'.encode() + b'\xff'
+    session = interp.Session(context=context, **SMALL)
+    sink(None, 3, text, len(text))
+    assert lines == [(3, 'wörds\ufffd')] and session.bash('echo x').stdout == 'x\n'
+    sink(None, 1, text, len(text))
+    with pytest.raises(Thrown):
+        session.bash('echo x')
+    assert session.bash('echo on').stdout == 'on\n'
+    # what another thread's callback raised is that thread's
+    thread = threading.Thread(target=lambda: sink(None, 1, b'other', 5))
+    thread.start()
+    thread.join()
+    assert session.bash('echo on').stdout == 'on\n'
+    del session, context, sink
+    gc.collect()
+    assert number not in _context._sinks
+
+
+def test_garbage_inside_a_callback():
+    """A result that dies while the library is inside a callback is freed once the callback is over."""
+    with interp.Session(**SMALL) as s:
+        r = s.bash('echo')
+        _handle.in_callback(1)
+        del r
+        assert len(_handle._put_off) == 1
+        _handle.in_callback(-1)
+        s.bash('echo')
+        gc.collect()
+        assert not _handle._put_off
+
+
+def test_no_descriptor_thread_or_handler():
+    code = '''
+import os, signal, threading
+handlers = [signal.getsignal(n) for n in range(1, 30)]
+fds = os.listdir('/proc/self/fd')
+import interp
+with interp.Session() as s:
+    s.bash('echo')
+    assert threading.active_count() == 1 and len(os.listdir('/proc/self/task')) == 1
+    for fd in os.listdir('/proc/self/fd'):
+        assert int(fd) < 3 or not os.path.exists('/proc/self/fd/' + fd) or not os.get_inheritable(int(fd))
+assert [signal.getsignal(n) for n in range(1, 30)] == handlers
+'''
+    done = script(code)
+    assert done.returncode == 0, done.stderr
