@@ -124,8 +124,10 @@ def registry():
     for kind, scope, name, values, _, doc in OPTION.findall(read('lib', 'core', 'options.def')):
         default = values if kind == 'STR' else values.split(', ')[0]
         shown = default.strip('"') if kind == 'STR' else number(default)
+        limits = values.split(', ')[1:3]
+        type_ = 'str' if kind == 'STR' else 'bool' if limits == ['0', '1'] else 'int'
         if name not in ('language', 'stream'):
-            found[scope].append((name, 'str' if kind == 'STR' else 'int', doc, shown or None))
+            found[scope].append((name, type_, doc, shown or None))
     return found
 
 

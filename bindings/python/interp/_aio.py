@@ -8,7 +8,7 @@ from ctypes import byref, c_void_p
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Mapping, Optional, Type
 
-from . import _config, _event, _ffi, _text
+from . import _config, _event, _exec, _ffi, _text
 from ._context import BaseContext, Cancel
 from ._event import Event
 from ._handle import Handle
@@ -255,6 +255,15 @@ class AsyncExec:
             if not await self._session._owner._wait(self._pointer(), max(0.0, left * 1e3)):
                 return False
         return True
+
+    def write(self, data: _text.TextOrBytes) -> int:
+        """Feeds standard input of an exec that was started with `interactive=True`; as `Exec.write`: never waits, says how many bytes were taken."""
+        return _exec.write(self._pointer(), _text.data(data, 'data'))
+
+    def end_input(self) -> None:
+        """Ends standard input once all that was written has been read: the code sees end of file. Twice is fine."""
+        err = c_void_p()
+        check(lib.interp_call_write_end(self._pointer(), byref(err)), err)
 
     def cancel(self) -> None:
         """Asks it to end; the result follows. A second time skips the rest of the grace time. Any thread, any signal handler."""

@@ -39,7 +39,7 @@ def _set(pointer: c_void_p, setters: Mapping[str, Any], registry: Mapping[str, t
             raise _unknown(key, registry, what)
         if value is None:
             continue
-        c_value = _text.name(value, key) if registry[key] is str else _text.number(value, key)
+        c_value = _text.name(value, key) if registry[key] is str else _text.switch(value, key) if registry[key] is bool else _text.number(value, key)
         check(setter(pointer, c_value, byref(err)), err)
 
 

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from typing import Any, Dict, Optional
 
 STREAMS = {_ffi.STREAM_STDOUT: 'stdout', _ffi.STREAM_STDERR: 'stderr'}
-_TYPES = {_ffi.EV_OUTPUT: 'output', _ffi.EV_LATE_OUTPUT: 'late', _ffi.EV_GAP: 'gap', _ffi.EV_PROGRESS: 'progress'}
+_TYPES = {_ffi.EV_OUTPUT: 'output', _ffi.EV_LATE_OUTPUT: 'late', _ffi.EV_GAP: 'gap', _ffi.EV_PROGRESS: 'progress', _ffi.EV_WRITABLE: 'writable'}
 
 
 class Event:
     """One piece of news.
 
-    `type` is "output" (bytes of a stream), "late" (bytes that background work of an earlier exec wrote), "gap" (`missing` bytes were dropped) or "result" (the last
-    event; `result` has it). `stream` is "stdout" or "stderr", `exec` the session's number of the exec that the bytes come from, `offset` their place in its stream,
+    `type` is "output" (bytes of a stream), "late" (bytes that background work of an earlier exec wrote), "gap" (`missing` bytes were dropped), "writable"
+    (an `Exec.write` that took less than all has room again) or "result" (the last event; `result` has it). `stream` is "stdout" or "stderr", `exec` the session's number of the exec that the bytes come from, `offset` their place in its stream,
     `seq` a running number over all events of the session."""
 
     __slots__ = ('type', 'stream', 'data', 'exec', 'offset', 'missing', 'seq', 'result')

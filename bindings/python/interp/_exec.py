@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import time
-from ctypes import byref, c_void_p
+from ctypes import byref, c_size_t, c_void_p
 
-from . import _event, _ffi
+from . import _event, _ffi, _text
 from ._context import BaseContext, Cancel
 from ._event import Event
 from ._handle import Handle
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Iterator, Optional, Type
 
     from ._session import Session
+    from ._text import TextOrBytes
 
 # How long one call into the library waits, in milliseconds. A signal ends a wait at once, but one that comes just before the wait has begun is only seen by Python
 # when it is over; and whoever ends an exec from another thread waits for this.
@@ -61,6 +62,13 @@ def complete(context: BaseContext, call: int, on_event: Optional[Callable[[c_voi
         else:
             check(status, err)
     check(lib.interp_call_finish(call, None, byref(err)), err)
+
+
+def write(call: int, data: bytes) -> int:
+    """interp_call_write: how many bytes were taken."""
+    taken, err = c_size_t(), c_void_p()
+    check(lib.interp_call_write(call, data, len(data), byref(taken), byref(err)), err)
+    return int(taken.value)
 
 
 class _Free:
@@ -176,6 +184,19 @@ class Exec:
         self._told = True
         self.close()
         return result
+
+    def write(self, data: TextOrBytes) -> int:
+        """Feeds standard input of an exec that was started with `interactive=True`. Never blocks: says how many bytes were taken; when that is less than all, an event
+        of type "writable" says that there is room again. What is given before the interpreter is ready waits."""
+        raw = _text.data(data, 'data')
+        with _Inside(self) as inside:
+            return write(inside.call, raw)
+
+    def end_input(self) -> None:
+        """Ends standard input once all that was written has been read: the code sees end of file. Twice is fine."""
+        err = c_void_p()
+        with _Inside(self) as inside:
+            check(lib.interp_call_write_end(inside.call, byref(err)), err)
 
     def cancel(self) -> None:
         """Asks it to end; the result follows. A second time skips the rest of the grace time. Any thread, any signal handler. Fires the cancel object that it was started with."""

@@ -44,6 +44,7 @@ WAIT_INTR = 1
 EV_OUTPUT = 1
 EV_GAP = 2
 EV_PROGRESS = 4
+EV_WRITABLE = 5
 EV_DONE = 8
 EV_LATE_OUTPUT = 9
 OUTCOME_OK = 1
@@ -100,6 +101,8 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_call_set_userdata': (None, _POINTER, _POINTER),
     'interp_call_userdata': (_POINTER, _POINTER),
     'interp_call_wait': (_I32, _POINTER, _U64, _U32, _OUT),
+    'interp_call_write': (_I32, _POINTER, _POINTER, _SIZE, _SIZE_OUT, _OUT),
+    'interp_call_write_end': (_I32, _POINTER, _OUT),
     'interp_cancel_fire': (None, _POINTER),
     'interp_cancel_fired': (_I32, _POINTER),
     'interp_cancel_free': (None, _POINTER),
@@ -167,6 +170,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_request_set_code': (_I32, _POINTER, _POINTER, _SIZE, _OUT),
     'interp_request_set_env': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
     'interp_request_set_grace_ms': (_I32, _POINTER, _U64, _OUT),
+    'interp_request_set_interactive': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_json': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
     'interp_request_set_kernel': (_I32, _POINTER, _TEXT, _OUT),
     'interp_request_set_language': (_I32, _POINTER, _TEXT, _OUT),
@@ -233,6 +237,8 @@ class Library:
     interp_call_set_userdata: Any
     interp_call_userdata: Any
     interp_call_wait: Any
+    interp_call_write: Any
+    interp_call_write_end: Any
     interp_cancel_fire: Any
     interp_cancel_fired: Any
     interp_cancel_free: Any
@@ -300,6 +306,7 @@ class Library:
     interp_request_set_code: Any
     interp_request_set_env: Any
     interp_request_set_grace_ms: Any
+    interp_request_set_interactive: Any
     interp_request_set_json: Any
     interp_request_set_kernel: Any
     interp_request_set_language: Any

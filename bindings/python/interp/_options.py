@@ -27,4 +27,5 @@ REQUEST = {
     'kernel': str,
     'timeout_ms': int,
     'grace_ms': int,
+    'interactive': bool,
 }

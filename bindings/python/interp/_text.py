@@ -44,6 +44,13 @@ def number(value: Any, what: str) -> int:
     return value
 
 
+def switch(value: Any, what: str) -> int:
+    """0 or 1."""
+    if value not in (0, 1):
+        raise TypeError('%s must be True or False, not %r' % (what, value))
+    return int(value)
+
+
 def sized(getter: Any, *handle: Any) -> bytes:
     """What a getter with a length as its last parameter gives, copied."""
     size = ctypes.c_size_t()

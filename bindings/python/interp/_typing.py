@@ -56,3 +56,5 @@ class RequestOptions(TypedDict, total=False):
     timeout_ms: int
     # Grace of this exec, in milliseconds; when not set, the session's grace_ms.
     grace_ms: int
+    # 1: standard input stays open after what the request brings; interp_call_write feeds it, interp_call_write_end ends it. 0: it ends there.
+    interactive: bool

@@ -61,6 +61,18 @@ def test_streaming():
     run(main)
 
 
+def test_interactive_input():
+    async def main():
+        async with interp.AsyncSession() as s:
+            e = s.start('bash', 'read a; read b; echo $b $a', interactive=True)
+            assert e.write('x\n') == 2
+            await asyncio.sleep(0.05)
+            assert e.write(b'y\n') == 2
+            e.end_input()
+            assert (await e).stdout == 'y x\n'
+    run(main)
+
+
 def test_cancelled_task():
     async def main():
         async with interp.AsyncSession() as s:

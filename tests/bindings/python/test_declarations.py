@@ -85,7 +85,7 @@ def test_every_failure_has_an_exception():
 def test_every_option_has_its_setter():
     for scope, options in (('config', _options.CONFIG), ('request', _options.REQUEST)):
         for name, type_ in options.items():
-            assert _ffi.PROTOTYPES['interp_%s_set_%s' % (scope, name)][2] is {str: ctypes.c_char_p, int: ctypes.c_uint64}[type_]
+            assert _ffi.PROTOTYPES['interp_%s_set_%s' % (scope, name)][2] is (ctypes.c_char_p if type_ is str else ctypes.c_uint64)
 
 
 @pytest.mark.parametrize('value, word', [('libinterp.so', 'absolute'), ('/nonexistent/libinterp.so.0', 'can not be loaded'), ('/lib/x86_64-linux-gnu/libc.so.6', 'no function')])

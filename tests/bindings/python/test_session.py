@@ -106,6 +106,38 @@ def test_cancel(session):
         interp.Session(cancel=cancel)
 
 
+def test_interactive_input(session):
+    e = session.stream('python', 'while True:\n    try:\n        print("got", input(), flush=True)\n    except EOFError:\n        break', interactive=True)
+    said = b''
+    assert e.write('one\n') == 4
+    for event in e:
+        said += event.data
+        if said == b'got one\n':
+            assert e.write(b'two\n') == 4
+            e.end_input()
+            e.end_input()
+    assert said == b'got one\ngot two\n' and event.result.ok
+    # more than there is room for
+    e = session.stream('bash', 'sleep 0.2; wc -c', interactive=True)
+    left, writable = bytes(8 << 20), 0
+    left = left[e.write(left):]
+    assert left
+    for event in e:
+        if event.type == 'writable':
+            writable += 1
+            left = left[e.write(left):]
+            if not left:
+                e.end_input()
+        last = event
+    assert last.result.stdout.strip() == str(8 << 20) and writable
+    e = session.start('bash', 'cat')
+    with pytest.raises(interp.InvalidError):
+        e.write(b'x')
+    assert e.result().ok
+    with pytest.raises(TypeError, match='True or False'):
+        session.start('bash', 'cat', interactive=2)
+
+
 def test_truncated_output():
     with interp.Session(output_head_bytes=100, output_tail_bytes=50) as s:
         r = s.bash('seq 1 1000')
