@@ -8,6 +8,7 @@ The headers are plain enough for this: no macros in declarations, one declaratio
 import os
 import re
 import sys
+import textwrap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
@@ -145,7 +146,8 @@ def typing():
         words = {'config': 'What `Session` and `AsyncSession` take by name.', 'request': 'What an exec takes by name, beside language and code.'}[scope]
         out += ['', '', 'class %sOptions(TypedDict, total=False):' % scope.title(), '    """%s"""' % words, '']
         for name, kind, doc, default in rows:
-            out += ['    # %s%s' % (doc, '' if default is None else ' Default %s.' % default), '    %s: %s' % (name, kind)]
+            words = '%s%s' % (doc, '' if default is None else ' Default %s.' % default)
+            out += textwrap.wrap(words, 140, initial_indent='    # ', subsequent_indent='    # ') + ['    %s: %s' % (name, kind)]
     return '\n'.join(out) + '\n'
 
 

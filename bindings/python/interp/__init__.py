@@ -5,7 +5,8 @@
     with interp.Session() as session:
         print(session.python('print("hello")\\n6 * 7'))
 
-Blocking: `Session`, `Exec`, `Result`, `Cancel`, `gc`. For asyncio: `AsyncSession`, `AsyncExec`. What user code does is a `Result`; an exception means that nothing ran."""
+Blocking: `Session`, `Exec`, `Result`, `Cancel`, `gc`. For asyncio: `AsyncSession`, `AsyncExec`. What user code does is a `Result`; an exception
+means that nothing ran."""
 from __future__ import annotations
 
 from . import _ffi, _text

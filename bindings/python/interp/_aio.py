@@ -1,4 +1,5 @@
-"""The asyncio face: every session of one event loop hangs on one descriptor. No thread, no callback from C; who is ready is asked for, and each consumer pulls."""
+"""The asyncio face: every session of one event loop hangs on one descriptor. No thread, no callback from C; who is ready is asked for, and each
+consumer pulls."""
 from __future__ import annotations
 
 import asyncio
@@ -68,7 +69,8 @@ class AsyncContext(BaseContext):
                 future.set_result(True)
 
     async def _wait(self, call: int, timeout_ms: Optional[float] = None) -> bool:
-        """Until there is news of the call, or the time is up (False). To be called right after interp_call_next has said AGAIN: a call is named once."""
+        """Until there is news of the call, or the time is up (False). To be called right after interp_call_next has said AGAIN: a call is named
+        once."""
         self._usable()
         if call in self._waiting:
             raise BusyError('another task waits for this call', 'task')
@@ -109,7 +111,8 @@ class AsyncContext(BaseContext):
             self.close()
 
     def _in_loop(self, action: Callable[[], None]) -> None:
-        """Runs a clean-up where the context is driven: now, when this is that thread or nothing drives it any more. The garbage collector calls from anywhere."""
+        """Runs a clean-up where the context is driven: now, when this is that thread or nothing drives it any more. The garbage collector calls from
+        anywhere."""
         if not self._handle.forked and threading.get_ident() != self._thread and self._loop.is_running():
             try:
                 self._loop.call_soon_threadsafe(action)
@@ -178,7 +181,8 @@ async def _complete(context: AsyncContext, call: int) -> None:
 class AsyncExec:
     """An exec that has been started. `async for` gives its events, the last of type "result"; `await` of it, or of `result()`, waits for the end.
 
-    Pulling events is what lets streaming code go on. A task that is cancelled while it waits here cancels the exec; so does dropping an unfinished one.
+    Pulling events is what lets streaming code go on. A task that is cancelled while it waits here cancels the exec; so does dropping an unfinished
+    one.
     The session stays usable."""
 
     def __init__(self, session: 'AsyncSession', call: int, cancel: Optional[Cancel]) -> None:
@@ -332,7 +336,7 @@ class AsyncSession:
         env, backend_options, cancel, options = self._given
         x = context._handle.enter()
         try:
-            config = _config.new_config(context, x, env, backend_options, cancel, options)
+            config = _config.new_config(x, env, backend_options, cancel, options)
             try:
                 check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
             finally:
@@ -362,8 +366,8 @@ class AsyncSession:
 
     # -- running code
 
-    def start(self, language: str, code: _text.TextOrBytes, *, stream: bool = False, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
-              options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> AsyncExec:
+    def start(self, language: str, code: _text.TextOrBytes, *, stream: bool = False, stdin: Optional[_text.TextOrBytes] = None,
+              env: Optional[_config.Env] = None, options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> AsyncExec:
         """Starts code and returns at once; await what it returns."""
         s, owner = self._pointer(), self._owner
         call, err = c_void_p(), c_void_p()
@@ -382,7 +386,8 @@ class AsyncSession:
 
     def stream(self, language: str, code: _text.TextOrBytes, *, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
                options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> AsyncExec:
-        """Starts code and gives its events to `async for`: every byte of its output as it comes, then the result. Who does not pull holds the code up, as a pipe does."""
+        """Starts code and gives its events to `async for`: every byte of its output as it comes, then the result. Who does not pull holds the code
+        up, as a pipe does."""
         return self.start(language, code, stream=True, stdin=stdin, env=env, options=options, cancel=cancel, **request)
 
     async def run(self, language: str, code: _text.TextOrBytes, *, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
@@ -390,26 +395,27 @@ class AsyncSession:
         """Runs code and waits for the result, whatever the code does; as `Session.run`. A task that is cancelled meanwhile cancels the exec."""
         return await self.start(language, code, stdin=stdin, env=env, options=options, cancel=cancel, **request).result()
 
-    async def python(self, code: _text.TextOrBytes, **more: Any) -> Result:
+    async def python(self, code: _text.TextOrBytes, **more: 'Unpack[_config.RunOptions]') -> Result:
         """`run('python', code, …)`"""
         return await self.run('python', code, **more)
 
-    async def javascript(self, code: _text.TextOrBytes, **more: Any) -> Result:
+    async def javascript(self, code: _text.TextOrBytes, **more: 'Unpack[_config.RunOptions]') -> Result:
         """`run('javascript', code, …)`"""
         return await self.run('javascript', code, **more)
 
-    async def bash(self, code: _text.TextOrBytes, **more: Any) -> Result:
+    async def bash(self, code: _text.TextOrBytes, **more: 'Unpack[_config.RunOptions]') -> Result:
         """`run('bash', code, …)`"""
         return await self.run('bash', code, **more)
 
-    async def sh(self, code: _text.TextOrBytes, **more: Any) -> Result:
+    async def sh(self, code: _text.TextOrBytes, **more: 'Unpack[_config.RunOptions]') -> Result:
         """`run('sh', code, …)`"""
         return await self.run('sh', code, **more)
 
     async def restart(self, language: str, kernel: str = 'default') -> None:
         """Ends an interpreter and all its processes; the next exec starts a fresh one. Files stay."""
         call, err = c_void_p(), c_void_p()
-        check(lib.interp_session_restart_start(self._pointer(), _text.name(language, 'language'), _text.name(kernel, 'kernel'), byref(call), byref(err)), err)
+        names = _text.name(language, 'language'), _text.name(kernel, 'kernel')
+        check(lib.interp_session_restart_start(self._pointer(), *names, byref(call), byref(err)), err)
         try:
             await _complete(self._owner, call.value or 0)
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ctypes import byref, c_void_p
 
 from . import _options, _text
-from ._context import BaseContext, Cancel
+from ._context import Cancel
 from ._library import lib
 from .errors import check
 
@@ -12,7 +12,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Mapping, Optional
 
+    from ._typing import RequestOptions
+
     Env = Mapping[str, _text.TextOrBytes]
+
+    class RunOptions(RequestOptions, total=False):
+        """What `run` takes by name."""
+
+        stdin: _text.TextOrBytes
+        env: Env
+        options: Dict[str, Any]
+        cancel: Cancel
 
 _config_setters = {key: getattr(lib, 'interp_config_set_' + key) for key in _options.CONFIG}
 _request_setters = {key: getattr(lib, 'interp_request_set_' + key) for key in _options.REQUEST}
@@ -50,7 +60,8 @@ def _set_env(setter: Any, pointer: c_void_p, env: Env) -> None:
         check(setter(pointer, _text.name(key, 'a name of env'), c_value, len(c_value), byref(err)), err)
 
 
-def new_config(context: BaseContext, x: int, env: Optional[Env], backend_options: Optional[Mapping[str, Any]], cancel: Optional[Cancel], values: Mapping[str, Any]) -> c_void_p:
+def new_config(x: int, env: Optional[Env], backend_options: Optional[Mapping[str, Any]], cancel: Optional[Cancel],
+               values: Mapping[str, Any]) -> c_void_p:
     """A C config, to be freed by the caller."""
     pointer, err = c_void_p(), c_void_p()
     check(lib.interp_config_new(x, byref(pointer), byref(err)), err)

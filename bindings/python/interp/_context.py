@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     # A log sink: level (1 error, 2 warning, 3 information, 4 debug) and a line.
     Log = Callable[[int, str], None]
 
-# The C function pointers of the sinks in use. They must live until the library has dropped them, which may be after their context's Python object has gone.
+# The C function pointers of the sinks in use. They must live until the library has dropped them, which may be after their context's Python object
+# has gone.
 _sinks: Dict[int, Any] = {}
 _numbers = itertools.count(1)
 
@@ -75,7 +76,8 @@ class BaseContext:
 class Context(BaseContext):
     """A context of blocking calls: sessions of it may be used from any threads, each by one thread at a time.
 
-    `log` is called with a level and a line, on whatever thread is inside the library; it may not call this package. What it raises comes out of the call
+    `log` is called with a level and a line, on whatever thread is inside the library; it may not call this package. What it raises comes out of the
+    call
     during which it was called. Closing a context closes its sessions."""
 
     def __init__(self, *, log: Optional[Log] = None) -> None:
@@ -116,7 +118,8 @@ def default_context() -> Context:
 class Cancel:
     """Ends what it is given to: opens and execs that got it as `cancel=`. One may serve many; a fired one stays fired.
 
-    `fire` may be called from any thread and from signal handlers. Firing again skips the rest of the grace time. What had ended keeps its true outcome."""
+    `fire` may be called from any thread and from signal handlers. Firing again skips the rest of the grace time. What had ended keeps its true
+    outcome."""
 
     def __init__(self, context: Optional[BaseContext] = None) -> None:
         owner = context or default_context()

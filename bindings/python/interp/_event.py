@@ -18,15 +18,17 @@ _TYPES = {_ffi.EV_OUTPUT: 'output', _ffi.EV_LATE_OUTPUT: 'late', _ffi.EV_GAP: 'g
 class Event:
     """One piece of news.
 
-    `type` is "output" (bytes of a stream), "late" (bytes that background work of an earlier exec wrote), "gap" (`missing` bytes were dropped), "writable"
-    (an `Exec.write` that took less than all has room again) or "result" (the last event; `result` has it). `stream` is "stdout" or "stderr", `exec` the session's number of the exec that the bytes come from, `offset` their place in its stream,
+    `type` is "output" (bytes of a stream), "late" (bytes that background work of an earlier exec wrote), "gap" (`missing` bytes were dropped),
+    "writable" (an `Exec.write` that took less than all has room again) or "result" (the last event; `result` has it).
+    `stream` is "stdout" or "stderr", `exec` the session's number of the exec that the bytes come from, `offset` their place in its stream,
     `seq` a running number over all events of the session."""
 
     __slots__ = ('type', 'stream', 'data', 'exec', 'offset', 'missing', 'seq', 'result')
 
     def __init__(self, type: str, stream: Optional[str] = None, data: bytes = b'', exec: int = 0, offset: int = 0, missing: int = 0, seq: int = 0,
                  result: Optional[Result] = None) -> None:
-        self.type, self.stream, self.data, self.exec, self.offset, self.missing, self.seq, self.result = type, stream, data, exec, offset, missing, seq, result
+        self.type, self.stream, self.data, self.result = type, stream, data, result
+        self.exec, self.offset, self.missing, self.seq = exec, offset, missing, seq
 
     @property
     def text(self) -> str:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ._session import Session
     from ._text import TextOrBytes
 
-# How long one call into the library waits, in milliseconds. A signal ends a wait at once, but one that comes just before the wait has begun is only seen by Python
+# How long one call into the library waits, in milliseconds. A signal ends a wait at once, but one that comes just before the wait has begun is only
+# seen by Python
 # when it is over; and whoever ends an exec from another thread waits for this.
 SLICE_MS = 250
 
@@ -139,11 +140,12 @@ class _Inside:
 class Exec:
     """An exec that has been started. Iterate it for its events; the last one has type "result".
 
-    Not asking for events stalls the code once its pipe is full, if it was started to stream. Dropping an unfinished one cancels it; the session stays usable."""
+    Not asking for events stalls the code once its pipe is full, if it was started to stream. Dropping an unfinished one cancels it; the session
+    stays usable."""
 
     def __init__(self, session: 'Session', call: int, cancel: Optional[Cancel]) -> None:
         self._session, self._cancel = session, cancel
-        self._handle = Handle(call, _Free(session._handle), 'exec')
+        self._handle = Handle(call, _Free(session._handle), 'exec', None if cancel is None else lambda _: cancel.fire())
         self._result: Optional[Result] = None
         self._told = False
 
@@ -152,7 +154,8 @@ class Exec:
         return self._session
 
     def wait(self, timeout_ms: Optional[float] = None) -> bool:
-        """Waits until there is an event, or, where it does not stream, the result. False when the time is up: nothing is ended by that, come back later."""
+        """Waits until there is an event, or, where it does not stream, the result. False when the time is up: nothing is ended by that, come back
+        later."""
         if self._result is not None:
             return True
         with _Inside(self) as inside:
@@ -186,7 +189,8 @@ class Exec:
         return result
 
     def write(self, data: TextOrBytes) -> int:
-        """Feeds standard input of an exec that was started with `interactive=True`. Never blocks: says how many bytes were taken; when that is less than all, an event
+        """Feeds standard input of an exec that was started with `interactive=True`. Never blocks: says how many bytes were taken; when that is less
+        than all, an event
         of type "writable" says that there is room again. What is given before the interpreter is ready waits."""
         raw = _text.data(data, 'data')
         with _Inside(self) as inside:
@@ -199,7 +203,8 @@ class Exec:
             check(lib.interp_call_write_end(inside.call, byref(err)), err)
 
     def cancel(self) -> None:
-        """Asks it to end; the result follows. A second time skips the rest of the grace time. Any thread, any signal handler. Fires the cancel object that it was started with."""
+        """Asks it to end; the result follows. A second time skips the rest of the grace time. Any thread, any signal handler. Fires the cancel
+        object that it was started with."""
         if self._cancel is not None:
             self._cancel.fire()
 

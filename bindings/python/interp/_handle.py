@@ -84,7 +84,8 @@ class Handle:
         return self._pointer
 
     def hold(self) -> int:
-        """As `enter`, for what must still be done with a child of it: works until it is being freed, then waits until it is gone and gives 0 (and needs no `leave`)."""
+        """As `enter`, for what must still be done with a child of it: works until it is being freed, then waits until it is gone and gives 0 (and
+        needs no `leave`)."""
         if self._fork != _forks:
             return 0
         with self._lock:
@@ -106,7 +107,8 @@ class Handle:
             self._finish()
 
     def end(self, wait: bool = True) -> bool:
-        """Frees it, or has the last one inside do that. Whoever is inside is hurried; unless this thread itself is inside, or `wait` is false, it is waited for.
+        """Frees it, or has the last one inside do that. Whoever is inside is hurried; unless this thread itself is inside, or `wait` is false, it is
+        waited for.
         True when it is gone."""
         if self._fork != _forks:
             # no lock: the thread that held it at the fork is not here

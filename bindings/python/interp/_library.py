@@ -26,7 +26,8 @@ def load(file: str) -> _ffi.Library:
     try:
         dll = ctypes.CDLL(file)
     except OSError as e:
-        raise ImportError('the library of interp can not be loaded: %s. Install the wheel, or set INTERP_LIBRARY to the absolute path of libinterp.so.0' % e) from None
+        raise ImportError('the library of interp can not be loaded: %s. Install the wheel, or set INTERP_LIBRARY to the absolute path of '
+                          'libinterp.so.0' % e) from None
     library = _ffi.Library()
     # the version first: its two functions are in every libinterp, and the message about a missing function would be a riddle
     for name in ['interp_version_number', 'interp_version'] + sorted(_ffi.PROTOTYPES):

@@ -69,7 +69,8 @@ class Result:
 
     @property
     def state(self) -> str:
-        """What is left of the interpreter: "preserved", "restored", "reset" (the next exec starts a fresh one, files are kept) or "gone" (open a new session)."""
+        """What is left of the interpreter: "preserved", "restored", "reset" (the next exec starts a fresh one, files are kept) or "gone" (open a new
+        session)."""
         return _STATES.get(lib.interp_result_state(self._pointer), 'gone')
 
     @property
@@ -107,7 +108,8 @@ class Result:
 
     @property
     def stdout(self) -> str:
-        """Standard output as text: all of it, or its start, one line that says how much is missing, and its end. Bytes that are no UTF-8 show as U+FFFD."""
+        """Standard output as text: all of it, or its start, one line that says how much is missing, and its end. Bytes that are no UTF-8 show as
+        U+FFFD."""
         return self.stdout_bytes.decode('utf-8', 'replace')
 
     @property

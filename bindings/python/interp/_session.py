@@ -43,7 +43,7 @@ class Session:
         self._context = context or default_context()
         x = self._context._handle.enter()
         try:
-            config = _config.new_config(self._context, x, env, backend_options, cancel, options)
+            config = _config.new_config(x, env, backend_options, cancel, options)
             pointer, call, err = c_void_p(), c_void_p(), c_void_p()
             try:
                 check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
@@ -67,8 +67,9 @@ class Session:
             options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Result:
         """Runs code and waits for the result, whatever the code does.
 
-        `stdin` is what it finds on its standard input (empty without), `env` holds for this exec only, `options` are the language's, `kernel=` names the interpreter
-        (a new name starts another one), `timeout_ms=` and `grace_ms=` override the session's. Ctrl-C ends the exec and raises KeyboardInterrupt; the session stays usable."""
+        `stdin` is what it finds on its standard input (empty without), `env` holds for this exec only, `options` are the language's, `kernel=` names
+        the interpreter (a new name starts another one), `timeout_ms=` and `grace_ms=` override the session's. Ctrl-C ends the exec and raises
+        KeyboardInterrupt; the session stays usable."""
         s = self._handle.enter()
         call = c_void_p()
         try:
@@ -80,8 +81,8 @@ class Session:
             finally:
                 self._handle.leave()
 
-    def start(self, language: str, code: _text.TextOrBytes, *, stream: bool = False, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
-              options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Exec:
+    def start(self, language: str, code: _text.TextOrBytes, *, stream: bool = False, stdin: Optional[_text.TextOrBytes] = None,
+              env: Optional[_config.Env] = None, options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Exec:
         """Starts code and returns at once; `Exec.result` waits. Several may run at a time, each in a kernel of its own."""
         call = c_void_p()
         if cancel is None:
@@ -98,11 +99,12 @@ class Session:
 
     def stream(self, language: str, code: _text.TextOrBytes, *, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
                options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Exec:
-        """Starts code and gives its events to iterate: every byte of its output as it comes, then the result. Who does not iterate holds the code up, as a pipe does."""
+        """Starts code and gives its events to iterate: every byte of its output as it comes, then the result. Who does not iterate holds the code
+        up, as a pipe does."""
         return self.start(language, code, stream=True, stdin=stdin, env=env, options=options, cancel=cancel, **request)
 
-    def _start(self, s: int, call: c_void_p, language: str, code: _text.TextOrBytes, stream: bool, stdin: Optional[_text.TextOrBytes], env: Optional[_config.Env],
-               options: Optional[Dict[str, Any]], cancel: Optional[Cancel], request: Mapping[str, Any]) -> None:
+    def _start(self, s: int, call: c_void_p, language: str, code: _text.TextOrBytes, stream: bool, stdin: Optional[_text.TextOrBytes],
+               env: Optional[_config.Env], options: Optional[Dict[str, Any]], cancel: Optional[Cancel], request: Mapping[str, Any]) -> None:
         err = c_void_p()
         x = self._context._handle.enter()
         try:
@@ -114,19 +116,19 @@ class Session:
         finally:
             lib.interp_request_free(r)
 
-    def python(self, code: _text.TextOrBytes, **more: Any) -> Result:
+    def python(self, code: _text.TextOrBytes, **more: 'Unpack[_config.RunOptions]') -> Result:
         """`run('python', code, …)`"""
         return self.run('python', code, **more)
 
-    def javascript(self, code: _text.TextOrBytes, **more: Any) -> Result:
+    def javascript(self, code: _text.TextOrBytes, **more: 'Unpack[_config.RunOptions]') -> Result:
         """`run('javascript', code, …)`"""
         return self.run('javascript', code, **more)
 
-    def bash(self, code: _text.TextOrBytes, **more: Any) -> Result:
+    def bash(self, code: _text.TextOrBytes, **more: 'Unpack[_config.RunOptions]') -> Result:
         """`run('bash', code, …)`"""
         return self.run('bash', code, **more)
 
-    def sh(self, code: _text.TextOrBytes, **more: Any) -> Result:
+    def sh(self, code: _text.TextOrBytes, **more: 'Unpack[_config.RunOptions]') -> Result:
         """`run('sh', code, …)`"""
         return self.run('sh', code, **more)
 
@@ -216,8 +218,10 @@ def _at_exit() -> None:
 atexit.register(_at_exit)
 
 
-def gc(*, context: Optional[Context] = None, backend_options: Optional[Mapping[str, Any]] = None, cancel: Optional[Cancel] = None, **options: 'Unpack[ConfigOptions]') -> int:
-    """Removes what sandboxes of dead programs left with a container engine (`backend='docker'`), and nothing whose owner may live. How many things it removed."""
+def gc(*, context: Optional[Context] = None, backend_options: Optional[Mapping[str, Any]] = None, cancel: Optional[Cancel] = None,
+       **options: 'Unpack[ConfigOptions]') -> int:
+    """Removes what sandboxes of dead programs left with a container engine (`backend='docker'`), and nothing whose owner may live. How many things
+    it removed."""
     owner = context or default_context()
     removed = []
 
@@ -228,7 +232,7 @@ def gc(*, context: Optional[Context] = None, backend_options: Optional[Mapping[s
     call, err = c_void_p(), c_void_p()
     x = owner._handle.enter()
     try:
-        config = _config.new_config(owner, x, None, backend_options, cancel, options)
+        config = _config.new_config(x, None, backend_options, cancel, options)
         try:
             check(lib.interp_ctx_gc_start(x, config, byref(call), byref(err)), err)
             _exec.complete(owner, call.value or 0, note)

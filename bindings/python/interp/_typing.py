@@ -7,15 +7,18 @@ class ConfigOptions(TypedDict, total=False):
 
     # Name of the backend that makes the sandbox: local, or one that interp_ctx_add_backend has registered. Default local.
     backend: str
-    # Weakest isolation accepted: full, namespaces, landlock, process. The strongest that works here is used and reported; if none at or above it works, opening fails. Default namespaces.
+    # Weakest isolation accepted: full, namespaces, landlock, process. The strongest that works here is used and reported; if none at or
+    # above it works, opening fails. Default namespaces.
     isolation: str
     # Image of a container engine's sandbox: NAME[:TAG][@DIGEST], or the image's id. Engines need one; local has none.
     image: str
     # When an engine fetches the image: never, missing, always. Default missing.
     pull: str
-    # Where the engine listens: unix:///path or tcp://host:port. When not set: DOCKER_HOST or the current docker context, CONTAINER_HOST for podman, then the usual sockets.
+    # Where the engine listens: unix:///path or tcp://host:port. When not set: DOCKER_HOST or the current docker context, CONTAINER_HOST for
+    # podman, then the usual sockets.
     endpoint: str
-    # OCI runtime that the engine starts the sandbox with, such as runsc; it is refused where the engine does not prove that it used it. When not set: the engine's default.
+    # OCI runtime that the engine starts the sandbox with, such as runsc; it is refused where the engine does not prove that it used it.
+    # When not set: the engine's default.
     runtime: str
     # UID:GID that an engine's sandbox runs as. When not set, the agent runs as root without privileges and user code as 1000:1000.
     user: str
@@ -25,7 +28,8 @@ class ConfigOptions(TypedDict, total=False):
     cpu_millis: int
     # Processes and threads of user code at a time. Default 128.
     pids: int
-    # Size of everything writable (/workspace, /tmp, /home, /dev/shm together), in bytes. When not set it shrinks to half of memory_bytes where that is smaller. Default 268435456.
+    # Size of everything writable (/workspace, /tmp, /home, /dev/shm together), in bytes. When not set it shrinks to half of memory_bytes
+    # where that is smaller. Default 268435456.
     workspace_bytes: int
     # Files and directories in everything writable. Default 65536.
     workspace_inodes: int
@@ -56,5 +60,6 @@ class RequestOptions(TypedDict, total=False):
     timeout_ms: int
     # Grace of this exec, in milliseconds; when not set, the session's grace_ms.
     grace_ms: int
-    # 1: standard input stays open after what the request brings; interp_call_write feeds it, interp_call_write_end ends it. 0: it ends there.
+    # 1: standard input stays open after what the request brings; interp_call_write feeds it, interp_call_write_end ends it. 0: it ends
+    # there.
     interactive: bool

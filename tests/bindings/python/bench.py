@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the binding costs: an exec through it against interp_session_run through ctypes, in turns; and an import. Prints figures; bars are in test_bars.py.
+"""What the binding costs: an exec through it against interp_session_run through ctypes, in turns; and an import. Prints figures; bars are in
+test_bars.py.
 
 INTERP_LIBRARY names the library, PYTHONPATH the package."""
 import compileall
@@ -14,7 +15,8 @@ from ctypes import byref, c_void_p
 
 
 def overhead(rounds=5, execs=400):
-    """(median of the binding, median of the C call) in microseconds, of the round with the smallest difference: what disturbs a round makes it larger."""
+    """(median of the binding, median of the C call) in microseconds, of the round with the smallest difference: what disturbs a round makes it
+    larger."""
     import interp
     from interp._library import lib
     found = []

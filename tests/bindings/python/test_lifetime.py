@@ -145,7 +145,23 @@ def test_closing_under_streams():
     assert not wrong
 
 
-def test_ctrl_c_comes_at_once(session):
+def test_closing_an_exec_that_another_thread_waits_for(session):
+    e = session.start('bash', 'sleep 30')
+    threading.Timer(0.2, e.close).start()
+    began = time.monotonic()
+    assert e.result().outcome == 'cancelled' and time.monotonic() - began < 5 * SLOW
+    assert session.bash('echo on').stdout == 'on\n'
+
+
+@pytest.fixture
+def interrupts():
+    """Python's own handler, also where this was started with SIGINT ignored, as shells do in the background."""
+    old = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, old)
+
+
+def test_ctrl_c_comes_at_once(session, interrupts):
     for start in (lambda: session.bash('sleep 30'), lambda: list(session.stream('bash', 'sleep 30')), lambda: session.start('bash', 'sleep 30').wait()):
         timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
         began = time.monotonic()
