@@ -162,7 +162,7 @@ static void leave(struct interp_session *s)
 
 interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t flags, interp_error **err)
 {
-    struct interp_session *in;
+    struct interp_session *in = NULL;
     interp_status st = enter(c, &in, err);
     if (st)
         return st;
@@ -203,7 +203,7 @@ interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t fla
 
 interp_status interp_call_next(interp_call *c, const interp_event **ev)
 {
-    struct interp_session *in;
+    struct interp_session *in = NULL;
     interp_status st = enter(c, &in, NULL);
     if (st)
         return st;
@@ -262,7 +262,7 @@ static interp_status input_of(interp_call *c, struct interp__exec **e, interp_er
 
 interp_status interp_call_write(interp_call *c, const void *p, size_t n, size_t *taken, interp_error **err)
 {
-    struct interp_session *in;
+    struct interp_session *in = NULL;
     struct interp__exec *e = NULL;
     interp_status st = enter(c, &in, err);
     if (st)
@@ -292,7 +292,7 @@ interp_status interp_call_write(interp_call *c, const void *p, size_t n, size_t 
 
 interp_status interp_call_write_end(interp_call *c, interp_error **err)
 {
-    struct interp_session *in;
+    struct interp_session *in = NULL;
     struct interp__exec *e = NULL;
     interp_status st = enter(c, &in, err);
     if (st)
@@ -310,7 +310,7 @@ interp_status interp_call_write_end(interp_call *c, interp_error **err)
 
 interp_status interp_call_finish(interp_call *c, interp_result **out, interp_error **err)
 {
-    struct interp_session *in;
+    struct interp_session *in = NULL;
     interp_status st = enter(c, &in, err);
     if (st)
         return st;

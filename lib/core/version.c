@@ -36,6 +36,10 @@ int32_t interp_has(const char *feature)
     if (!strcmp(feature, "backend.local"))
         return 1;
 #endif
+#ifdef INTERP_ENGINES
+    if (!strcmp(feature, "backend.docker") || !strcmp(feature, "backend.podman"))
+        return 1;
+#endif
     if (!strcmp(feature, "agent.x86_64"))
         return &interp__blob_agent_x86_64_end[0] > &interp__blob_agent_x86_64[0];
     if (!strcmp(feature, "agent.aarch64"))
