@@ -1,5 +1,6 @@
 /* engine.c - mode "stdio": a container engine made the sandbox, the wire protocol runs on descriptors 0 and 1.
    What is left to do here is the split of ids, no new privileges, no capabilities, and signal scopes where the kernel has them. */
+#include "boot.h"
 #include "guest.h"
 
 #define ENGINE_UID 1000u
@@ -107,6 +108,29 @@ static _Noreturn void fail(const char *what)
     sys_exit(95);
 }
 
+/* In a user namespace of its own user code would have every capability again, and Podman's seccomp profile lets it make one. clone3 is ENOSYS, as in Docker's
+   profile: its flags lie where a filter can't look, and every C library falls back to clone. Where there is no seccomp the engine's own profile has to do. */
+static void no_user_namespaces(void)
+{
+    enum { NEWUSER = 0x10000000, ALLOW = 0x7fff0000, ERRNO = 0x00050000, X32 = 0x40000000 };
+    static const struct boot_filter code[] = {
+        { 0x20, 0, 0, 4 },             /* architecture */
+        { 0x15, 0, 8, AUDIT_ARCH_SELF },
+        { 0x20, 0, 0, 0 },             /* the call's number */
+        { 0x35, 6, 0, X32 },
+        { 0x15, 5, 0, NR_clone3 },
+        { 0x15, 1, 0, NR_clone },
+        { 0x15, 0, 2, NR_unshare },
+        { 0x20, 0, 0, 16 },            /* low half of argument 0: flags, of either */
+        { 0x45, 2, 0, NEWUSER },
+        { 0x06, 0, 0, ALLOW },
+        { 0x06, 0, 0, ERRNO | E_NOSYS },
+        { 0x06, 0, 0, ERRNO | E_PERM }
+    };
+    struct sock_fprog_k p = { sizeof code / sizeof *code, code };
+    sys_seccomp_filter(&p);
+}
+
 void engine_lock_kernel(void)
 {
     struct rlimit_k core = { 1, 1 };
@@ -128,6 +152,7 @@ void engine_lock_kernel(void)
         fail("can't drop capabilities");
     if (sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0) < 0)
         fail("no_new_privs");
+    no_user_namespaces();
     if (A.facts.scoped && scope() < 0)
         fail("signal scope");
 }

@@ -443,6 +443,8 @@ def hook_threads():
     for name in ('start_new_thread', 'start_new', 'start_joinable_thread'):
         if hasattr(_thread, name):
             setattr(_thread, name, owning(name, getattr(_thread, name)))
+            if hasattr(modules.get('threading'), '_' + name):       # loaded by a .pth file before we came
+                setattr(modules['threading'], '_' + name, getattr(_thread, name))
 
 
 def hook_pools(m):
@@ -1482,8 +1484,6 @@ def start():
     sys.stdout = sys.__stdout__ = real_out
     sys.stderr = sys.__stderr__ = real_err
     make_stdin()
-    if '_posixsubprocess' in modules:
-        flush_before(modules['_posixsubprocess'], 'fork_exec')
     for name in ('system', 'posix_spawn', 'posix_spawnp', 'execv', 'execve', 'abort', 'kill', '_exit'):
         flush_before(os, name)
     hook_threads()
@@ -1500,8 +1500,12 @@ def start():
             return pid
         os.fork = fork_wrapper
     builtins.display, builtins.exit, builtins.quit = display, Quit('exit'), Quit('quit')
-    if 'linecache' in modules:
-        hook_linecache(modules['linecache'])
+    for name, hook in HOOKS.items():        # modules that a .pth file has loaded already
+        if name in modules:
+            try:
+                hook(modules[name])
+            except Exception:
+                pass
     sys.meta_path.insert(0, FINDER)
     sys.argv = ['']
     main = type(sys)('__main__')
