@@ -84,3 +84,37 @@ write('session', 'request', b'\1' + record(0, 48, 0, 0, struct.pack('<Q', 7) + s
 write('session', 'fatal', b'\1' + record(0, 6, 0, 0, string(b'reason') + string(b'message')))
 write('session', 'bad_seq', b'\0' + record(8, 4, 0, 17, b'x'))
 write('session', 'raw', b'\0' + record(1, 0, 0, 0, b'\xff' * 64))
+
+
+def engine(what, flags=0):
+    return bytes([what | flags << 3])
+
+
+def stream(kind, data):
+    return struct.pack('>B3xI', kind, len(data)) + data
+
+
+UPGRADED = b'HTTP/1.1 101 UPGRADED\r\nContent-Type: application/vnd.docker.raw-stream\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n'
+DOCKER = (b'{"Id":"0","Image":"sha256:0","HostConfig":{"NetworkMode":"none","Privileged":false,"ReadonlyRootfs":true,"Memory":1048576,"NanoCpus":1000000000,"PidsLimit":10,"CapDrop":["ALL"],'
+          b'"CapAdd":["SETUID","SETGID","KILL"],"SecurityOpt":["no-new-privileges"],"LogConfig":{"Type":"none"},"PidMode":"","IpcMode":"private","Runtime":"runc"},'
+          b'"Mounts":[{"Type":"volume","Name":"volume","Destination":"/.interp","RW":false},{"Type":"tmpfs","Destination":"/data","RW":true}]}')
+PODMAN = DOCKER.replace(b'"Id":"0"', b'"Id":"0","OCIRuntime":"runsc","BoundingCaps":["CAP_KILL","CAP_SETGID","CAP_SETUID"]').replace(b'"NanoCpus":1000000000', b'"CpuPeriod":100000,"CpuQuota":100000')
+LABELS = b'"Labels":{"io.libinterp.kind":"session","io.libinterp.machine":"0","io.libinterp.boot":"0","io.libinterp.pidns":"4026531836","io.libinterp.pid":"1","io.libinterp.start":"1"}'
+write('engine', 'upgraded', engine(0) + UPGRADED + stream(1, b'frame') + stream(2, b'words of the runtime') + stream(1, b'') + stream(1, b'x' * 300))
+write('engine', 'frames', engine(0, 8) + stream(1, b'frame') * 5 + stream(0, b'stdin') + stream(2, b'\x00\xff') + stream(1, b'cut')[:-1])
+write('engine', 'bad_frame', engine(0, 8 | 16) + stream(1, b'frame') + stream(3, b'?'))
+write('engine', 'long_frame', engine(0, 8) + b'\1\0\0\0\xff\xff\xff\xff' + b'x' * 20)
+write('engine', 'refused', engine(0) + b'HTTP/1.1 409 Conflict\r\nContent-Type: application/json\r\nContent-Length: 16\r\n\r\n{"message":"no"}')
+write('engine', 'docker', engine(1) + DOCKER)
+write('engine', 'podman', engine(1, 4 | 1) + PODMAN)
+write('engine', 'asked', engine(1, 8 | 16) + DOCKER.replace(b'1048576', b'0'))
+write('engine', 'message', engine(1) + b'{"cause":"x","message":"no space left on device","response":500}')
+write('engine', 'containers', engine(2) + b'[{"Id":"0a","Names":["/libinterp-0"],"State":"exited",' + LABELS + b'},{"Id":"../x","State":"running",' + LABELS + b'}]')
+write('engine', 'volumes', engine(2, 8) + b'{"Volumes":[{"Name":"libinterp-agent-0",' + LABELS + b'},{"Name":"other"}],"Warnings":null}')
+write('engine', 'pull', engine(3) + b'{"status":"Pulling fs layer","id":"a"}\r\n{"status":"Downloading","progressDetail":{"current":1,"total":9},"id":"a"}\n{"errorDetail":{"message":"m"},"error":"manifest unknown"}\n')
+write('engine', 'plain_words', engine(3) + b'unauthorized\n')
+for n, text in enumerate((b'registry:5000/a/b:tag@sha256:00', b'../x', b'[::1]:5000/x', b'unix:///run/x.sock', b'tcp://[::1]:2375', b'https://host.name:1/', b'ssh://x')):
+    write('engine', 'word%d' % n, engine(4) + text)
+TAR = b'agent'.ljust(100, b'\0') + b'0000755\0' + b'0000000\0' * 2 + b'00000000005\0' + b'00000000000\0' + b'        ' + b'0'
+write('engine', 'tar', engine(5) + TAR.ljust(512, b'\0') + b'agent'.ljust(512, b'\0') + bytes(1024))
+write('engine', 'pax', engine(5) + (TAR[:-1] + b'x').ljust(512, b'\0') + b'30 mtime=1.5\n'.ljust(512, b'\0') + TAR.ljust(512, b'\0') + b'agent'.ljust(512, b'\0') + bytes(1024))

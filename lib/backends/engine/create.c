@@ -2,6 +2,7 @@
 #include "engine_priv.h"
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define AGENT_PIDS 2u                   /* the agent and the first kernel's supervisor; those of more kernels count as the user's */
 #define SMALL_BYTES (16u << 20)
@@ -13,17 +14,36 @@ static unsigned cpu_millis(const struct interp__box *b)
     return all && b->spec.cpu_millis > all ? all : b->spec.cpu_millis;   /* Docker refuses more CPUs than there are */
 }
 
-static void tmpfs(struct interp__buf *out, const char *at, uint64_t size, const char *mode, const char *more)
+/* Podman would fill it with what the image has there, as far as that fits */
+static void tmpfs(const struct interp__box *b, struct interp__buf *out, const char *at, uint64_t size, const char *mode, const char *more)
 {
-    interp__buf_fmt(out, "\"%s\":\"rw,size=%llu,mode=%s,nosuid,nodev,%s\"", at, (unsigned long long)size, mode, more);
+    interp__json_text(out, at, strlen(at));
+    interp__buf_fmt(out, ":\"rw,size=%llu,mode=%s,nosuid,nodev,%s%s\"", (unsigned long long)size, mode, more, b->facts.podman ? ",notmpcopyup" : "");
+}
+
+/* Where a file may fill the workspace, a full workspace is what stops it (ENOSPC), not a signal. */
+static uint64_t file_limit(const interp_spec *s)
+{
+    return s->file_bytes < s->workspace_bytes ? s->file_bytes : s->file_bytes + SMALL_BYTES;
+}
+
+static int is_ours(const char *path)
+{
+    static const char *const ours[] = { "/workspace", "/tmp", "/home", "/var/tmp", "/run" };
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    for (unsigned i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strlen(ours[i]) == n && !memcmp(ours[i], path, n))
+            return 1;
+    return 0;
 }
 
 void interp__create_body(struct interp__box *b, struct interp__buf *out)
 {
     const interp_spec *s = &b->spec;
     int split = !b->user;
-    /* where a file may fill the workspace, a full workspace is what stops it (ENOSPC), not a signal */
-    uint64_t file = s->file_bytes < s->workspace_bytes ? s->file_bytes : s->file_bytes + SMALL_BYTES;
+    uint64_t file = file_limit(s);
     interp__buf_str(out, "{\"Image\":");
     interp__json_text(out, b->image, strlen(b->image));
     /* Healthcheck NONE: an image's own would start processes beside the agent. Init false: the daemon's default may be to put another PID 1 there. */
@@ -46,16 +66,22 @@ void interp__create_body(struct interp__box *b, struct interp__buf *out)
     interp__buf_fmt(out, "\"Ulimits\":[{\"Name\":\"nofile\",\"Soft\":%u,\"Hard\":%u},{\"Name\":\"nproc\",\"Soft\":%u,\"Hard\":%u},{\"Name\":\"core\",\"Soft\":0,\"Hard\":0},{\"Name\":\"fsize\",\"Soft\":%llu,\"Hard\":%llu}],\"Tmpfs\":{",
                     s->descriptors, s->descriptors, b->nproc, b->nproc, (unsigned long long)file, (unsigned long long)file);
     /* All pages of these count as memory of the sandbox, so together they are bounded by memory_bytes. /run and /var/tmp: Podman would put unbounded ones there. */
-    tmpfs(out, "/workspace", s->workspace_bytes, "1777", "exec");
+    tmpfs(b, out, "/workspace", s->workspace_bytes, "1777", "exec");
     interp__buf_str(out, ",");
-    tmpfs(out, "/tmp", s->workspace_bytes, "1777", "exec");
+    tmpfs(b, out, "/tmp", s->workspace_bytes, "1777", "exec");
     interp__buf_str(out, ",");
-    tmpfs(out, "/home", s->workspace_bytes, "1777", "exec");
+    tmpfs(b, out, "/home", s->workspace_bytes, "1777", "exec");
     interp__buf_str(out, ",");
-    tmpfs(out, "/var/tmp", s->workspace_bytes < SMALL_BYTES ? s->workspace_bytes : SMALL_BYTES, "1777", "exec");
+    tmpfs(b, out, "/var/tmp", s->workspace_bytes < SMALL_BYTES ? s->workspace_bytes : SMALL_BYTES, "1777", "exec");
     interp__buf_str(out, ",");
-    tmpfs(out, "/run", RUN_BYTES, split ? "0755" : "1777", "noexec");
-    interp__buf_fmt(out, "},\"Mounts\":[{\"Type\":\"volume\",\"Source\":\"%s\",\"Target\":\"/.interp\",\"ReadOnly\":true}]}}", b->volume);
+    tmpfs(b, out, "/run", RUN_BYTES, split ? "0755" : "1777", "noexec");
+    for (size_t at = 0; at < b->volumes.len; at += strlen((char *)b->volumes.p + at) + 1)
+        if (!is_ours((char *)b->volumes.p + at)) {
+            interp__buf_str(out, ",");
+            tmpfs(b, out, (char *)b->volumes.p + at, s->workspace_bytes, "1777", "exec");
+        }
+    /* NoCopy: what an image has there would fill a volume that somebody has emptied */
+    interp__buf_fmt(out, "},\"Mounts\":[{\"Type\":\"volume\",\"Source\":\"%s\",\"Target\":\"/.interp\",\"ReadOnly\":true,\"VolumeOptions\":{\"NoCopy\":true}}]}}", b->volume);
 }
 
 /* ---- read back */
@@ -82,8 +108,12 @@ static int security_has(const struct interp__json *j, const char *option)
 static int capabilities_ok(const struct interp__json *j, const struct interp__box *b)
 {
     static const char *const ours[] = { "CAP_KILL", "CAP_SETGID", "CAP_SETUID" };
-    if (!b->facts.podman)
-        return interp__answer_has(j, interp__answer_at(j, 0, "HostConfig/CapDrop"), "ALL");
+    if (!b->facts.podman) {
+        uint32_t added = interp__answer_at(j, 0, "HostConfig/CapAdd"), n = added && interp__json_at(j, added)->type == INTERP__JSON_ARRAY ? interp__json_at(j, added)->count : 0;
+        for (unsigned i = 0; i < sizeof ours / sizeof *ours && !b->user; i++)   /* Docker says either name */
+            n -= (uint32_t)(interp__answer_has(j, added, ours[i]) || interp__answer_has(j, added, ours[i] + 4));
+        return interp__answer_has(j, interp__answer_at(j, 0, "HostConfig/CapDrop"), "ALL") && n == 0;
+    }
     uint32_t left = interp__answer_at(j, 0, "BoundingCaps"), known = 0;
     if (!left)
         return 0;
@@ -98,10 +128,42 @@ static int agent_mount_ok(const struct interp__json *j, const struct interp__box
     if (!list || interp__json_at(j, list)->type != INTERP__JSON_ARRAY)
         return 0;
     uint32_t i = list + 1;
+    int there = 0;
     for (uint32_t k = 0; k < interp__json_at(j, list)->count; k++, i = interp__json_at(j, i)->next)
         if (!strcmp(interp__answer_text(j, i, "Destination"), "/.interp"))
-            return !strcmp(interp__answer_text(j, i, "Name"), b->volume) && !interp__answer_true(j, i, "RW");
+            there += !strcmp(interp__answer_text(j, i, "Name"), b->volume) && !interp__answer_true(j, i, "RW");
+    return there == 1;
+}
+
+/* Nothing else of the engine's machine: a volume that the image declares, or what the engine's configuration adds to every container. */
+static const char *foreign_mount(const struct interp__json *j)
+{
+    uint32_t list = interp__answer_at(j, 0, "Mounts"), i = list + 1;
+    for (uint32_t k = 0; k < interp__json_at(j, list)->count; k++, i = interp__json_at(j, i)->next) {
+        const char *type = interp__answer_text(j, i, "Type"), *at = interp__answer_text(j, i, "Destination");
+        if (strcmp(type, "tmpfs") != 0 && strcmp(at, "/.interp") != 0 && interp__answer_true(j, i, "RW"))
+            return at;
+    }
+    return NULL;
+}
+
+/* Podman without root drops them, and says RLIMIT_FSIZE for fsize where it does not. */
+static int ulimit_ok(const struct interp__json *j, const char *name, uint64_t value)
+{
+    uint32_t list = interp__answer_at(j, 0, "HostConfig/Ulimits"), i = list + 1;
+    if (!list || interp__json_at(j, list)->type != INTERP__JSON_ARRAY)
+        return 0;
+    for (uint32_t k = 0; k < interp__json_at(j, list)->count; k++, i = interp__json_at(j, i)->next) {
+        const char *is = interp__answer_text(j, i, "Name");
+        if (!strcasecmp(strncmp(is, "RLIMIT_", 7) ? is : is + 7, name))
+            return interp__answer_number(j, i, "Hard") == (int64_t)value;
+    }
     return 0;
+}
+
+static int is_host(const struct interp__json *j, const char *path)
+{
+    return !strcmp(interp__answer_text(j, 0, path), "host");
 }
 
 int interp__create_check(struct interp__box *b, struct interp__buf *reached, struct interp__engine_failure *f)
@@ -140,6 +202,10 @@ int interp__create_check(struct interp__box *b, struct interp__buf *reached, str
         r = refused(f, "no_new_privs", "");
     else if (!agent_mount_ok(&j, b))
         r = refused(f, "the agent's volume, read-only", "");
+    else if (foreign_mount(&j))
+        r = interp__engine_fail(f, INTERP_E_ISOLATION, "engine-mount", 0, "", "the engine gave the sandbox a writable place of its own at %.200s", foreign_mount(&j));
+    else if (is_host(&j, "HostConfig/PidMode") || is_host(&j, "HostConfig/IpcMode") || is_host(&j, "HostConfig/UTSMode") || is_host(&j, "HostConfig/UsernsMode"))
+        r = refused(f, "namespaces of its own", "");
     /* Podman's compat answer has HostConfig.Runtime as "oci" whatever was asked; only OCIRuntime is the truth (podman #28429) */
     else if (*b->runtime && strcmp(runtime, b->runtime) != 0)
         r = interp__engine_fail(f, INTERP_E_ISOLATION, "engine-runtime", 0, "name it in the engine's own configuration: Docker `runtimes` in daemon.json; Podman `podman --runtime NAME system service`",
@@ -165,7 +231,8 @@ int interp__create_check(struct interp__box *b, struct interp__buf *reached, str
             interp__buf_str(reached, ",\"home\":\"/workspace\"");
         interp__buf_str(reached, ",\"unenforced\":[");
         const char *comma = "";
-        const struct { int ok; const char *name; } list[] = { { cpus, "cpu_millis" }, { pids, "pids" }, { 0, "workspace_inodes" } };
+        const struct { int ok; const char *name; } list[] = { { cpus, "cpu_millis" }, { pids, "pids" }, { 0, "workspace_inodes" },
+                                                                { ulimit_ok(&j, "fsize", file_limit(s)), "file_bytes" }, { ulimit_ok(&j, "nofile", s->descriptors), "descriptors" } };
         for (unsigned i = 0; i < sizeof list / sizeof *list; i++)
             if (!list[i].ok) {
                 interp__buf_fmt(reached, "%s\"%s\"", comma, list[i].name);

@@ -24,12 +24,7 @@ void interp__box_end(struct interp__box *b)
     if (b->gone || b->ending)
         return;
     interp__attach_free(b);             /* the agent ends when its stream does, should the engine not listen */
-    if (b->filling) {
-        pthread_mutex_lock(&b->s->lock);
-        b->known->fill[b->filling - 1] = ENGINE_FILL_UNKNOWN;
-        pthread_mutex_unlock(&b->s->lock);
-        b->filling = 0;
-    }
+    interp__box_release(b);
     if (!b->created && !b->helper_made) {
         if (b->rest.curl)
             interp__rest_cancel(&b->rest);
@@ -57,13 +52,18 @@ void interp__box_end_step(struct interp__box *b)
         return;
     interp__rest_step(r);
     if (!b->ending) {
-        if (!r->busy)
+        if (!r->busy) {
+            interp__box_made(b);
             interp__box_end(b);
+        }
         return;
     }
     if (r->done) {
         r->done = 0;
         if (r->code == CURLE_OK && (r->status == 204 || r->status == 200 || r->status == 404 || no_such(b))) {
+            if (b->unsure && r->status != 204)
+                interp__gc_leave(b, b->helper_made ? b->helper : b->name);   /* nothing runs; should it be made after all, gc removes it */
+            b->unsure = 0;
             if (b->helper_made)
                 b->helper_made = 0;
             else

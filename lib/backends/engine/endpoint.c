@@ -86,11 +86,12 @@ static int is_tcp(struct interp__endpoint *e, const char *at, struct interp__eng
         end = at + strcspn(at, ":/");
         port = *end == ':' ? end + 1 : end;
     }
+    size_t named = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:%");   /* a zone may follow an address: %eth0 */
     size_t digits = port ? strspn(port, "0123456789") : 0;
-    if (!end || end == at || (size_t)(end - at) >= sizeof e->host || digits > 5 || (port[digits] && strcmp(port + digits, "/")))
+    if (!end || end == at || at + named < end || (size_t)(end - at) >= sizeof e->host || digits > 5 || (port[digits] && strcmp(port + digits, "/")))
         return interp__engine_fail(f, INTERP_E_INVAL, "endpoint", 0, "give tcp://HOST:PORT", "\"tcp://%.200s\" is not a host and a port", at);
     snprintf(e->host, sizeof e->host, "%.*s", (int)(end - at), at);
-    snprintf(e->port, sizeof e->port, "%.*s", (int)digits, port);
+    snprintf(e->port, sizeof e->port, "%.*s", (int)digits, digits ? port : "");
     if (!digits)
         snprintf(e->port, sizeof e->port, "%s", e->tls ? "2376" : "2375");   /* IANA: docker-s, docker */
     e->tcp = 1;
@@ -118,8 +119,8 @@ static int parse(struct interp__endpoint *e, const char *text, const char *sourc
                                "\"%s\" (%s) is no address that can be used here", text, source);
 }
 
-/* A name is looked up here, in the call that opens the first sandbox with it, and never again. */
-static int look_up(struct interp__endpoint *e, struct interp__engine_failure *f)
+/* A name is looked up in the call that opens the first sandbox with it, and again after a connection has failed. */
+int interp__endpoint_look_up(struct interp__endpoint *e, struct interp__engine_failure *f)
 {
     struct in6_addr junk;
     char address[64];
@@ -127,14 +128,17 @@ static int look_up(struct interp__endpoint *e, struct interp__engine_failure *f)
         return 0;
     struct addrinfo hint = { .ai_socktype = SOCK_STREAM }, *found = NULL;
     int r = getaddrinfo(e->host, e->port, &hint, &found);
-    if (r || getnameinfo(found->ai_addr, found->ai_addrlen, address, sizeof address, NULL, 0, NI_NUMERICHOST)) {
-        if (found)
-            freeaddrinfo(found);
-        return interp__engine_fail(f, INTERP_E_BACKEND, "engine-host", 0, "check the name, or give an address", "the engine's host \"%s\" is not known: %s", e->host, r ? gai_strerror(r) : "no address");
-    }
-    snprintf(e->resolve, sizeof e->resolve, strchr(address, ':') ? "%s:%s:[%s]" : "%s:%s:%s", e->host, e->port, address);
-    freeaddrinfo(found);
-    return 0;
+    size_t at = 0;
+    /* all of them: "localhost" is ::1 first, where few engines listen */
+    for (struct addrinfo *i = r ? NULL : found; i && at + sizeof address + 4 < sizeof e->resolve; i = i->ai_next)
+        if (!getnameinfo(i->ai_addr, i->ai_addrlen, address, sizeof address, NULL, 0, NI_NUMERICHOST)) {
+            if (!at)
+                at = (size_t)snprintf(e->resolve, sizeof e->resolve, "%s:%s:", e->host, e->port);
+            at += (size_t)snprintf(e->resolve + at, sizeof e->resolve - at, strchr(address, ':') ? "%s[%s]" : "%s%s", e->resolve[at - 1] == ':' ? "" : ",", address);
+        }
+    if (!r)
+        freeaddrinfo(found);
+    return at ? 0 : interp__engine_fail(f, INTERP_E_BACKEND, "engine-host", 0, "check the name, or give an address", "the engine's host \"%s\" is not known: %s", e->host, r ? gai_strerror(r) : "no address");
 }
 
 /* ---- docker contexts: ~/.docker/contexts/meta/<sha256 of the name>/meta.json, certificates beside it under tls/ */
@@ -222,5 +226,5 @@ int interp__endpoint_find(struct interp__endpoint *e, const struct interp__mem *
     }
     if (r == 0 && !e->tcp)
         e->tls = 0;
-    return r ? r : look_up(e, f);
+    return r;
 }

@@ -1,6 +1,7 @@
 /* engine.c - the table of the engine backends */
 #include "engine_priv.h"
 #include <string.h>
+#include <unistd.h>
 
 static void *link_realloc(void *userdata, void *p, size_t old_size, size_t new_size)
 {
@@ -22,8 +23,9 @@ static void free_box(struct interp__box *b)
     const interp_host_ops *h = b->h;
     interp_link *l = b->l;
     interp__attach_free(b);
-    interp__rest_free(&b->rest);
+    interp__rest_rest(&b->rest);
     interp__buf_free(&b->dead);
+    interp__buf_free(&b->volumes);
     char *texts[] = { b->image, b->pull, b->runtime, b->user };
     for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
         interp__free(&b->mem, texts[i]);
@@ -47,11 +49,13 @@ static interp_status start(void *backend, int task, const interp_host_ops *h, in
     b->attach.fd = -1;
     b->retry_at = INTERP__NEVER;
     b->nproc = 4096;
+    b->pid = getpid();
     interp__buf_init(&b->attach.head, &b->mem);
     interp__buf_init(&b->attach.out, &b->mem);
     interp__buf_init(&b->rest.body, &b->mem);
     interp__buf_init(&b->rest.sent, &b->mem);
     interp__buf_init(&b->dead, &b->mem);
+    interp__buf_init(&b->volumes, &b->mem);
     *inst = b;
     if (interp__box_start(b, &f))
         interp__box_fail(b, &f);
@@ -163,7 +167,14 @@ static void engine_close(void *inst)
 
 static void engine_abandon(void *inst)
 {
-    free_box(inst);
+    struct interp__box *b = inst;
+    if (b->pid == getpid()) {
+        if (b->helper_made)
+            interp__gc_leave(b, b->helper);
+        if (b->created)
+            interp__gc_leave(b, b->name);
+    }
+    free_box(b);
 }
 
 #define TABLE(text) { .struct_size = sizeof(interp_backend_ops), .needs_host_ops = sizeof(interp_host_ops), .name = text, .open = engine_open, .advance = engine_advance, \
@@ -192,6 +203,10 @@ void interp__engine_free(void *backend)
     struct interp__mem m = s->mem;
     for (struct interp__engine_known *k = s->known, *next; k; k = next) {
         next = k->next;
+        for (struct interp__engine_left *c; (c = k->left);) {
+            k->left = c->next;
+            interp__free(&m, c);
+        }
         interp__free(&m, k);
     }
     pthread_mutex_destroy(&s->lock);

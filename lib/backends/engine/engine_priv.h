@@ -21,13 +21,14 @@ struct interp__endpoint {
     int tcp, tls;
     char path[108];                    /* of the socket: as long as sockaddr_un has room */
     char host[256], port[8];           /* TCP */
-    char resolve[340];                 /* "host:port:address" when host is a name: curl never resolves, it would start a thread */
+    char resolve[900];                 /* "host:port:address,address" when host is a name: curl never resolves, it would start a thread */
     char certs[512];                   /* directory of ca.pem, cert.pem, key.pem */
     char text[400];                    /* for people: "unix:///var/run/docker.sock (DOCKER_HOST)" */
 };
 struct interp__engine_failure { interp_status code; const char *reason, *remedy; int err; char message[768]; };
 int interp__engine_fail(struct interp__engine_failure *f, interp_status code, const char *reason, int err, const char *remedy, const char *fmt, ...)
     __attribute__((format(printf, 6, 7)));                                             /* -1 */
+int interp__endpoint_look_up(struct interp__endpoint *e, struct interp__engine_failure *f);   /* may block on the name service */
 int interp__endpoint_find(struct interp__endpoint *e, const struct interp__mem *m, enum interp__engine_kind kind, const char *asked, const char *certs, struct interp__engine_failure *f);
 /* Reads a file of at most 1 MiB as JSON. 0, 1: not there, -1: failed with f (which may be NULL). */
 int interp__engine_json_file(struct interp__json *j, const struct interp__mem *m, const char *path, struct interp__engine_failure *f);
@@ -55,16 +56,19 @@ struct interp__rest {
     struct interp__buf sent;           /* the request's */
     void (*on_line)(void *arg, const char *line, size_t n);   /* when set, the answer is lines, and each is handed over as it comes */
     void *on_line_arg;
-    char stat[512];                    /* header X-Docker-Container-Path-Stat */
     char error[CURL_ERROR_SIZE];
+    size_t head;                       /* bytes of the answer's head so far */
+    char api[16], libpod[16];          /* its headers of what the engine speaks; libpod: only Podman has it */
     int fds[6];
     unsigned nfds;
     uint64_t timer;                    /* libcurl's next time-out, INTERP__NEVER: none */
+    uint64_t connect_at;               /* another attempt at a busy socket; INTERP__NEVER: none waits */
+    unsigned attempts;
     int status, code, os_error;        /* of the call that is done: HTTP status (0: none), CURLcode, errno */
     uint8_t busy, done, too_long;
 };
-int  interp__rest_init(struct interp__rest *r, const interp_host_ops *h, interp_link *l, const struct interp__mem *m, const char **why);   /* -1: no libcurl, or no memory */
-void interp__rest_free(struct interp__rest *r);
+int  interp__rest_init(struct interp__rest *r, const interp_host_ops *h, interp_link *l, const struct interp__mem *m, const char **why);   /* -1: no libcurl */
+void interp__rest_rest(struct interp__rest *r);                                        /* gives back all that it holds; the next call takes it again */
 /* Starts a call; body is copied; type NULL: none. -1: out of memory. */
 int  interp__rest_call(struct interp__rest *r, const char *method, const char *path, const void *body, size_t n, const char *type, uint64_t timeout_ms);
 int  interp__rest_header(struct interp__rest *r, const char *line);                    /* of the next call */
@@ -92,7 +96,7 @@ struct interp__attach {
 
 /* ---- box: one sandbox */
 enum interp__engine_stage {
-    ENGINE_IDLE, ENGINE_VERSION, ENGINE_INFO, ENGINE_IMAGE, ENGINE_PULL, ENGINE_VOLUME_WAIT, ENGINE_VOLUME, ENGINE_HELPER, ENGINE_HELPER_STAT, ENGINE_HELPER_PUT, ENGINE_HELPER_CHECK, ENGINE_HELPER_DROP,
+    ENGINE_IDLE, ENGINE_FACTS_WAIT, ENGINE_PING, ENGINE_VERSION, ENGINE_INFO, ENGINE_IMAGE, ENGINE_PULL, ENGINE_VOLUME_WAIT, ENGINE_VOLUME, ENGINE_HELPER, ENGINE_HELPER_LOOK, ENGINE_HELPER_PUT, ENGINE_HELPER_CHECK, ENGINE_HELPER_DROP,
     ENGINE_CREATE, ENGINE_READ_BACK, ENGINE_CONNECT, ENGINE_START, ENGINE_UNDO,
     ENGINE_GC_LIST, ENGINE_GC_REMOVE, ENGINE_GC_VOLUMES, ENGINE_GC_VOLUME, ENGINE_OPEN, ENGINE_FAILED
 };
@@ -102,19 +106,27 @@ struct interp__engine_facts {
     int podman, rootless, limits;      /* limits: memory, CPU and pids can be limited */
     char version[48], arch[16];
 };
+struct interp__engine_left {           /* a container whose removal was given up, or which the engine may still make: gc's, though its owner lives */
+    struct interp__engine_left *next;
+    uint64_t since;
+    char name[80];
+};
 struct interp__engine_known {          /* of one endpoint, kept for the context's life */
     struct interp__engine_known *next;
     char key[900];
-    int asked;                         /* facts are there */
+    enum { ENGINE_UNASKED, ENGINE_ASKING, ENGINE_ASKED } asked;       /* for the facts: one asks, the others wait */
     struct interp__engine_facts facts;
     int fill[2];                       /* the agent's volume, one per architecture */
+    char resolve[900];                 /* as the endpoint's: looking a name up blocks */
+    struct interp__engine_left *left;
     struct { char name[256], arch[16], volume[96]; } images[16];       /* looked at before: only the architecture is taken from here, the id is read back */
     unsigned next_image;
 };
 struct interp__engine {
     struct interp__mem mem;
     enum interp__engine_kind kind;
-    pthread_mutex_t lock;              /* known */
+    pthread_mutex_t lock;              /* of all below */
+    struct { const void *p; size_t n; char volume[96]; } agents[2];       /* the volume that has an agent is named by its hash, which takes milliseconds */
     struct interp__engine_known *known;
 };
 struct interp__box {
@@ -130,14 +142,17 @@ struct interp__box {
     enum interp__engine_stage stage;
     interp_spec spec;                  /* its texts are below */
     char *image, *pull, *runtime, *user;   /* user NULL: root inside, without privileges, and user code as another id */
-    char session[40], name[64], helper[64], volume[96], prefix[8], arch[16];
+    char session[40], name[64], helper[72], volume[96], prefix[16], arch[16];
     unsigned nproc;                    /* RLIMIT_NPROC: counted over all of a user's processes on the host, so no limit of ours; named since a daemon may not raise its own */
     unsigned tries;                    /* of the call in progress */
     uint64_t retry_at, progress_at;    /* retry_at: a call is to be made again then; INTERP__NEVER: none */
     enum { ENGINE_SANDBOX, ENGINE_GC, ENGINE_PROBE } task;
-    uint8_t failed, created, helper_made, filling, again_once, pulled;
+    uint8_t failed, created, helper_made, unsure, said_version, asking, filling, put, recalled, again_once, pulled;
     struct interp__buf dead;           /* names to remove, NUL behind each */
+    struct interp__buf volumes;        /* paths that the image declares as volumes, NUL behind each */
+    int64_t pid;                       /* of the process that made it: a forked child may only forget */
     char pull_error[512];              /* an `error` line among a pull's */
+    /* unsure: a request that makes a container was sent and not answered, so there may yet come one */
     uint8_t closing, killing, ending, gone;   /* ending: the container's end has been asked for; gone: and is proven */
     unsigned end_tries;
 };
@@ -149,10 +164,14 @@ int  interp__box_fail(struct interp__box *b, const struct interp__engine_failure
 /* Makes a call and goes to `stage`, where its answer is dealt with. */
 void interp__box_call(struct interp__box *b, enum interp__engine_stage stage, const char *method, const char *prefix, const struct interp__buf *path, const struct interp__buf *body, const char *type);
 void interp__box_get(struct interp__box *b, enum interp__engine_stage stage, const char *method, const char *path);
+int  interp__agent_volume(struct interp__box *b, const char *arch, char *out, size_t n);   /* -1: no agent for that architecture */
+void interp__box_made(struct interp__box *b);
+void interp__box_release(struct interp__box *b);                                       /* others may do what we were doing for all */
 void interp__image_forget(struct interp__box *b);                                      /* what is remembered of this image may be wrong */
 /* gc.c: what dead owners left */
 void interp__gc_list(struct interp__box *b);
 void interp__gc_answered(struct interp__box *b, int good);
+void interp__gc_leave(struct interp__box *b, const char *name);                        /* a container that could not be removed in time */
 /* end.c: kill and close */
 void interp__box_end(struct interp__box *b);                                           /* starts the end */
 void interp__box_end_step(struct interp__box *b);                                      /* sets gone */
@@ -165,15 +184,17 @@ int  interp__create_check(struct interp__box *b, struct interp__buf *reached, st
 /* image.c */
 void interp__image_path(struct interp__buf *out, const char *image);                   /* percent-encoded */
 void interp__pull_path(struct interp__buf *out, const char *image);
+int  interp__image_ok(const char *image);                                              /* looks like a name or an id: nothing in it could change the meaning of a path */
 int  interp__pull_auth(struct interp__box *b, struct interp__buf *header);             /* adds credentials for X-Registry-Auth. 1: there are some, 0: none, -1: no memory */
 void interp__pull_line(void *box, const char *line, size_t n);
 /* tar.c */
 void interp__tar_one(struct interp__buf *out, const char *name, const void *p, size_t n);
+int  interp__tar_is(const uint8_t *tar, size_t len, const void *p, size_t n);          /* the first file in an archive has exactly this content */
 /* owner.c */
 struct interp__owner { char machine[INTERP__SHA256_HEX], boot[48]; uint64_t pidns, start; int64_t pid; };
 void interp__owner_here(struct interp__owner *o);
 void interp__owner_labels(struct interp__buf *out, const char *kind, const char *session);   /* a Labels object; session NULL: none */
-uint64_t interp__process_start(int64_t pid);                                           /* 0: no such process */
+int  interp__process_gone(int64_t pid, uint64_t start);                                /* 1: the process of that start time has ended; 0: it lives, or who knows */
 
 /* stream.c */
 int  interp__attach_start(struct interp__box *b);                                      /* -1: no memory or no connection */

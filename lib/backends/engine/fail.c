@@ -17,7 +17,7 @@ static int no_connection(struct interp__box *b, struct interp__engine_failure *f
     const char *start = b->s->kind == INTERP__ENGINE_DOCKER ? "install and start Docker (Debian, Ubuntu: package docker.io; systemctl start docker), or set `endpoint`"
                                                             : "install Podman and start its service (systemctl start podman.socket; for your own user: systemctl --user start podman.socket), or set `endpoint`";
     if (r->too_long)
-        return interp__engine_fail(f, INTERP_E_BACKEND, "engine-answer", 0, "", "the engine's answer to %s is longer than %u bytes", what, ENGINE_ANSWER_MAX);
+        return interp__engine_fail(f, INTERP_E_BACKEND, "engine-answer", 0, "", "the engine's answer to %s is longer than it may be", what);
     if (r->code == CURLE_OPERATION_TIMEDOUT)
         return interp__engine_fail(f, INTERP_E_TIMEOUT, "engine-timeout", 0, "see whether the engine hangs: try its own command line", "the engine at %s did not answer %s in time", b->where.text, what);
     if (r->os_error == EACCES || r->os_error == EPERM)
@@ -86,7 +86,7 @@ int interp__start_failed(struct interp__box *b, struct interp__engine_failure *f
         interp__engine_fail(f, INTERP_E_BACKEND, "engine-volume", 0, "", "the agent's volume %s lost its content: %s", b->volume, said);
         return 1;
     }
-    if (says(said, "memory limit") || says(said, "out of memory") || says(said, "OOM"))
+    if (says(said, "memory limit") || says(said, "out of memory") || strstr(said, "OOM"))
         return interp__engine_fail(f, INTERP_E_LIMIT, "memory-too-small", 0, "raise memory_bytes", "the sandbox can not start within memory_bytes: %s", said);
     if (full(said))
         return interp__engine_fail(f, INTERP_E_IO, "disk-full", ENOSPC, "free space on the engine's disk", "the sandbox could not be started: %s", said);

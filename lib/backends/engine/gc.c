@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LATE_NS UINT64_C(600000000000)
+
 static const char *label(const struct interp__json *j, uint32_t i, const char *name)
 {
     uint32_t labels = interp__answer_at(j, i, "Labels");
@@ -23,11 +25,59 @@ static int owner_dead(const struct interp__json *j, uint32_t i, int runs)
         return 0;
     if (strcmp(boot, me.boot) != 0)
         return *machine && !strcmp(machine, me.machine) && !runs;
-    int64_t pid = strtoll(label(j, i, "pid"), NULL, 10);
-    if (strtoull(label(j, i, "pidns"), NULL, 10) != me.pidns || !me.pidns || pid <= 0)
+    if (strtoull(label(j, i, "pidns"), NULL, 10) != me.pidns || !me.pidns)
         return 0;
-    return interp__process_start(pid) != strtoull(label(j, i, "start"), NULL, 10);
+    return interp__process_gone(strtoll(label(j, i, "pid"), NULL, 10), strtoull(label(j, i, "start"), NULL, 10));
 }
+
+/* ---- our own, given up when their sessions were closed, for the engine did not answer then */
+
+void interp__gc_leave(struct interp__box *b, const char *name)
+{
+    struct interp__engine_left *k = interp__alloc(&b->s->mem, sizeof *k);
+    if (!k)
+        return;                            /* the next process finds it */
+    k->since = interp__now();
+    snprintf(k->name, sizeof k->name, "/%s", name);
+    pthread_mutex_lock(&b->s->lock);
+    k->next = b->known->left;
+    b->known->left = k;
+    pthread_mutex_unlock(&b->s->lock);
+}
+
+static int is_left(struct interp__box *b, const struct interp__json *j, uint32_t i)
+{
+    uint32_t names = interp__answer_at(j, i, "Names");
+    int is = 0;
+    pthread_mutex_lock(&b->s->lock);
+    for (struct interp__engine_left *k = b->known->left; k && !is; k = k->next)
+        is = interp__answer_has(j, names, k->name);
+    pthread_mutex_unlock(&b->s->lock);
+    return is;
+}
+
+/* What is not listed is gone, or not yet made: an engine that hung may be about to. */
+static void forget_left(struct interp__box *b, const struct interp__json *j, uint32_t all)
+{
+    uint64_t now = interp__now();
+    pthread_mutex_lock(&b->s->lock);
+    for (struct interp__engine_left **p = &b->known->left, *k; (k = *p);) {
+        uint32_t i = all + 1, n = interp__json_at(j, all)->count;
+        while (n && !interp__answer_has(j, interp__answer_at(j, i, "Names"), k->name)) {
+            i = interp__json_at(j, i)->next;
+            n--;
+        }
+        if (n || now < interp__after(k->since, LATE_NS))
+            p = &k->next;
+        else {
+            *p = k->next;
+            interp__free(&b->s->mem, k);
+        }
+    }
+    pthread_mutex_unlock(&b->s->lock);
+}
+
+/* ---- the lists */
 
 static void list(struct interp__box *b, enum interp__engine_stage stage, const char *what)
 {
@@ -41,22 +91,22 @@ void interp__gc_list(struct interp__box *b)
     list(b, ENGINE_GC_LIST, "containers/json?all=1");
 }
 
-static void found(struct interp__box *b)
+/* -1: the list can't be read, and the link has been told */
+static int found(struct interp__box *b)
 {
+    struct interp__engine_failure f;
     struct interp__json j = { 0 };
+    interp_error *e = NULL;
     int volumes = b->stage == ENGINE_GC_VOLUMES;
     char own[2][96] = { "", "" };
     b->dead.len = 0;
-    for (int a = 0; a < 2; a++) {          /* this build's own volumes are worth keeping */
-        const void *agent;
-        size_t n;
-        char hash[INTERP__SHA256_HEX];
-        if (!b->h->agent(b->l, a ? "aarch64" : "x86_64", &agent, &n)) {
-            interp__sha256_hex(agent, n, hash);
-            snprintf(own[a], sizeof own[a], "libinterp-agent-%s", hash);
-        }
-    }
-    if (!interp__json_parse(&j, &b->mem, b->rest.body.p, b->rest.body.len, NULL)) {
+    for (int a = 0; a < 2; a++)            /* this build's own volumes are worth keeping */
+        (void)interp__agent_volume(b, a ? "aarch64" : "x86_64", own[a], sizeof own[a]);
+    int r = interp__json_parse(&j, &b->mem, b->rest.body.p, b->rest.body.len, &e) ? -1 : 0;
+    if (r) {
+        interp__engine_fail(&f, INTERP_E_BACKEND, "engine-answer", 0, "", "the list of %s can't be read: %s", volumes ? "volumes" : "containers", interp_error_message(e));
+        interp__box_fail(b, &f);
+    } else {
         uint32_t all = volumes ? interp__answer_at(&j, 0, "Volumes") : 0, i = all + 1;
         int listed = (all || !volumes) && interp__json_at(&j, all)->type == INTERP__JSON_ARRAY;
         for (uint32_t k = 0; listed && k < interp__json_at(&j, all)->count; k++, i = interp__json_at(&j, i)->next) {
@@ -66,11 +116,15 @@ static void found(struct interp__box *b)
                 continue;
             if (volumes && (strncmp(name, "libinterp-agent-", 16) != 0 || !strcmp(name, own[0]) || !strcmp(name, own[1])))
                 continue;
-            if (owner_dead(&j, i, runs))
+            if (owner_dead(&j, i, runs) || (!volumes && is_left(b, &j, i)))
                 interp__buf_add(&b->dead, name, strlen(name) + 1);
         }
+        if (listed && !volumes)
+            forget_left(b, &j, all);
     }
+    interp_error_free(e);
     interp__json_free(&j);
+    return r;
 }
 
 static void next(struct interp__box *b)
@@ -100,7 +154,7 @@ void interp__gc_answered(struct interp__box *b, int good)
             interp__buf_free(&o);
         }
         interp__buf_drop(&b->dead, strlen((char *)b->dead.p) + 1);
-    } else
-        found(b);
+    } else if (found(b))
+        return;
     next(b);
 }

@@ -18,6 +18,21 @@ static void encode(struct interp__buf *out, const char *p, size_t n, const char 
     }
 }
 
+/* Each part begins with a letter or a digit, so none is "." or "..", which would lead elsewhere. What else is wrong the engine says. */
+int interp__image_ok(const char *image)
+{
+    size_t n = strlen(image);
+    int fresh = 1;
+    for (size_t i = 0; i < n; i++) {
+        char c = image[i];
+        int plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (fresh ? !plain && !(i == 0 && c == '[') : !plain && !strchr("-._:/@+[]", c))
+            return 0;
+        fresh = c == '/';
+    }
+    return n && n <= 512 && !fresh;
+}
+
 void interp__image_path(struct interp__buf *out, const char *image)
 {
     encode(out, image, strlen(image), "/:@");

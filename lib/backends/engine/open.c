@@ -8,16 +8,33 @@
 
 #define WAIT_NS UINT64_C(5000000)       /* for another session that is filling the volume */
 #define RETRIES 3u
+#define IMAGE_VOLUMES 16u
 
 static void step(struct interp__box *b);
 
+/* Whoever waits for us tries it himself. */
+void interp__box_release(struct interp__box *b)
+{
+    if (!b->filling && !b->asking)
+        return;
+    pthread_mutex_lock(&b->s->lock);
+    if (b->filling)
+        b->known->fill[b->filling - 1] = ENGINE_FILL_UNKNOWN;
+    if (b->asking)
+        b->known->asked = ENGINE_UNASKED;
+    pthread_mutex_unlock(&b->s->lock);
+    b->filling = b->asking = 0;
+}
+
 int interp__box_fail(struct interp__box *b, const struct interp__engine_failure *f)
 {
-    if (b->filling) {                   /* whoever waits for us tries it himself */
+    interp__box_release(b);
+    if (b->known && (b->rest.code != CURLE_OK || b->rest.status == 400)) {   /* the engine may be another one by now, or at another address */
         pthread_mutex_lock(&b->s->lock);
-        b->known->fill[b->filling - 1] = ENGINE_FILL_UNKNOWN;
+        if (b->known->asked == ENGINE_ASKED)
+            b->known->asked = ENGINE_UNASKED;
+        b->known->resolve[0] = 0;
         pthread_mutex_unlock(&b->s->lock);
-        b->filling = 0;
     }
     b->stage = ENGINE_FAILED;
     b->failed = 1;
@@ -87,7 +104,8 @@ static int parse(struct interp__box *b, struct interp__json *j, const char *what
 
 static unsigned minor(const char *version)
 {
-    return !strncmp(version, "1.", 2) ? (unsigned)strtoul(version + 2, NULL, 10) : 0;
+    unsigned long n = !strncmp(version, "1.", 2) ? strtoul(version + 2, NULL, 10) : 0;
+    return n < 10000 ? (unsigned)n : 0;
 }
 
 static void set_prefix(struct interp__box *b)
@@ -95,37 +113,54 @@ static void set_prefix(struct interp__box *b)
     snprintf(b->prefix, sizeof b->prefix, "/v1.%u", b->facts.api);
 }
 
-static void got_version(struct interp__box *b)
+static int speaks(struct interp__box *b, unsigned newest, unsigned oldest, const char *said)
 {
     struct interp__engine_failure f;
+    b->facts.api = newest < ENGINE_API_MAX ? newest : ENGINE_API_MAX;
+    if (b->facts.api < oldest)
+        b->facts.api = oldest;
+    set_prefix(b);
+    if (newest >= ENGINE_API_MIN)
+        return 0;
+    interp__engine_fail(&f, INTERP_E_UNSUPPORTED, "engine-too-old", 0, "update it: Docker 20.10 or newer, Podman 4.3 or newer", "the engine at %s speaks API %.16s; 1.%u is needed", b->where.text, *said ? said : "(none)", ENGINE_API_MIN);
+    return interp__box_fail(b, &f);
+}
+
+static void plain_get(struct interp__box *b, enum interp__engine_stage stage, const char *path)
+{
+    struct interp__buf p;
+    interp__buf_init(&p, &b->mem);
+    interp__buf_str(&p, path);
+    interp__box_call(b, stage, "GET", "", &p, NULL, NULL);
+    interp__buf_free(&p);
+}
+
+/* What it speaks is in the head of its answer to a ping. Podman needs a second for /version, for it asks the package manager. */
+static void got_ping(struct interp__box *b)
+{
+    memset(&b->facts, 0, sizeof b->facts);
+    b->facts.podman = *b->rest.libpod != 0;
+    if (!*b->rest.api)                  /* a proxy that lets less through, or no engine */
+        plain_get(b, ENGINE_VERSION, "/version");
+    else if (!speaks(b, minor(b->rest.api), 0, b->rest.api))
+        interp__box_get(b, ENGINE_INFO, "GET", "/info");
+}
+
+/* Asked only where the ping did not say enough: the engine may refuse what is older than this. */
+static void got_version(struct interp__box *b)
+{
     struct interp__json j = { 0 };
-    struct interp__engine_facts k = { 0 };
     if (parse(b, &j, "the engine's version"))
         return;
-    const char *api = interp__answer_text(&j, 0, "ApiVersion"), *least = interp__answer_text(&j, 0, "MinAPIVersion"), *arch = interp__answer_text(&j, 0, "Arch"), *os = interp__answer_text(&j, 0, "Os");
-    unsigned newest = minor(api), oldest = minor(least);
+    const char *api = interp__answer_text(&j, 0, "ApiVersion");
     uint32_t parts = interp__answer_at(&j, 0, "Components"), i = parts + 1;
     if (parts && interp__json_at(&j, parts)->type == INTERP__JSON_ARRAY)
         for (uint32_t n = 0; n < interp__json_at(&j, parts)->count; n++, i = interp__json_at(&j, i)->next)
-            k.podman |= !strcmp(interp__answer_text(&j, i, "Name"), "Podman Engine");
-    k.api = newest < ENGINE_API_MAX ? newest : ENGINE_API_MAX;
-    if (k.api < oldest)
-        k.api = oldest;
-    snprintf(k.version, sizeof k.version, "%.40s", interp__answer_text(&j, 0, "Version"));
-    snprintf(k.arch, sizeof k.arch, "%s", !strcmp(arch, "amd64") ? "x86_64" : !strcmp(arch, "arm64") ? "aarch64" : "");
-    int r = 0;
-    if (newest < ENGINE_API_MIN)
-        r = interp__engine_fail(&f, INTERP_E_UNSUPPORTED, "engine-too-old", 0, "update it: Docker 20.10 or newer, Podman 4.3 or newer", "the engine at %s speaks API %.16s; 1.%u is needed", b->where.text, *api ? api : "(none)", ENGINE_API_MIN);
-    else if (strcmp(os, "linux") != 0)
-        r = interp__engine_fail(&f, INTERP_E_UNSUPPORTED, "engine-os", 0, "switch it to Linux containers", "the engine at %s runs containers of \"%.32s\"; Linux is needed", b->where.text, os);
-    else {
-        b->facts = k;
-        set_prefix(b);
+            b->facts.podman |= !strcmp(interp__answer_text(&j, i, "Name"), "Podman Engine");
+    b->said_version = 1;
+    if (!speaks(b, minor(api), minor(interp__answer_text(&j, 0, "MinAPIVersion")), api))
         interp__box_get(b, ENGINE_INFO, "GET", "/info");
-    }
     interp__json_free(&j);
-    if (r)
-        interp__box_fail(b, &f);
 }
 
 /* What the engine offers, for who only asks. */
@@ -161,11 +196,26 @@ static void begin(struct interp__box *b)
         find_image(b);
 }
 
+static const char *architecture(const char *name)
+{
+    return !strcmp(name, "amd64") || !strcmp(name, "x86_64") ? "x86_64" : !strcmp(name, "arm64") || !strcmp(name, "aarch64") ? "aarch64" : "";
+}
+
 static void got_info(struct interp__box *b)
 {
+    struct interp__engine_failure f;
     struct interp__json j = { 0 };
     if (parse(b, &j, "the engine's info"))
         return;
+    const char *arch = interp__answer_text(&j, 0, "Architecture"), *os = interp__answer_text(&j, 0, "OSType");
+    if (*os && strcmp(os, "linux") != 0) {
+        interp__engine_fail(&f, INTERP_E_UNSUPPORTED, "engine-os", 0, "switch it to Linux containers", "the engine at %s runs containers of \"%.32s\"; Linux is needed", b->where.text, os);
+        interp__json_free(&j);
+        interp__box_fail(b, &f);
+        return;
+    }
+    snprintf(b->facts.version, sizeof b->facts.version, "%.40s", interp__answer_text(&j, 0, "ServerVersion"));
+    snprintf(b->facts.arch, sizeof b->facts.arch, "%s", architecture(arch));
     int64_t cpus = interp__answer_number(&j, 0, "NCPU");
     b->facts.cpus = cpus > 0 && cpus < 1 << 20 ? (unsigned)cpus : 0;
     b->facts.rootless = interp__answer_has(&j, interp__answer_at(&j, 0, "SecurityOptions"), "name=rootless") || interp__answer_true(&j, 0, "Rootless");
@@ -173,8 +223,9 @@ static void got_info(struct interp__box *b)
     b->facts.limits = interp__answer_true(&j, 0, "MemoryLimit") && interp__answer_true(&j, 0, "PidsLimit") && (!b->facts.rootless || !strcmp(interp__answer_text(&j, 0, "CgroupVersion"), "2"));
     pthread_mutex_lock(&b->s->lock);
     b->known->facts = b->facts;
-    b->known->asked = 1;
+    b->known->asked = ENGINE_ASKED;
     pthread_mutex_unlock(&b->s->lock);
+    b->asking = 0;
     interp__json_free(&j);
     begin(b);
 }
@@ -215,6 +266,8 @@ static void find_image(struct interp__box *b)
 static void remember(struct interp__box *b)
 {
     struct interp__engine_known *k = b->known;
+    if (strlen(b->image) >= sizeof k->images[0].name)
+        return;
     pthread_mutex_lock(&b->s->lock);
     unsigned i = 0, n = sizeof k->images / sizeof *k->images;
     while (i < n && strcmp(k->images[i].name, b->image) != 0)
@@ -239,6 +292,7 @@ static int recall(struct interp__box *b)
             found = 1;
         }
     pthread_mutex_unlock(&b->s->lock);
+    b->recalled = (uint8_t)found;
     return found;
 }
 
@@ -253,26 +307,39 @@ void interp__image_forget(struct interp__box *b)
     pthread_mutex_unlock(&b->s->lock);
 }
 
+/* What an image declares as volumes would be unbounded, and on the engine's disk. */
+static int note_volumes(struct interp__box *b, const struct interp__json *j, struct interp__engine_failure *f)
+{
+    uint32_t list = interp__answer_at(j, 0, "Config/Volumes"), i = list + 1;
+    b->volumes.len = 0;
+    if (!list || interp__json_at(j, list)->type != INTERP__JSON_OBJECT)
+        return 0;
+    for (uint32_t k = 0; k < interp__json_at(j, list)->count; k++, i = interp__json_at(j, i)->next) {
+        const char *path = interp__json_key(j, interp__json_at(j, i));
+        if (*path != '/' || strlen(path) > 255 || k >= IMAGE_VOLUMES || !strncmp(path, "/.interp", 8))
+            return interp__engine_fail(f, INTERP_E_IMAGE, "image-volumes", 0, "build an image without it", "image \"%s\" declares volume \"%.200s\", or more than %u, which can not be bounded", b->image, path, IMAGE_VOLUMES);
+        interp__buf_add(&b->volumes, path, strlen(path) + 1);
+    }
+    return b->volumes.bad ? interp__engine_fail(f, INTERP_E_NOMEM, "host-memory", 0, "", "out of memory") : 0;
+}
+
 static void got_image(struct interp__box *b)
 {
     struct interp__engine_failure f;
     struct interp__json j = { 0 };
-    const void *agent;
-    size_t n;
     if (parse(b, &j, "the engine's description of the image"))
         return;
     const char *arch = interp__answer_text(&j, 0, "Architecture"), *os = interp__answer_text(&j, 0, "Os");
     int r = 0;
-    snprintf(b->arch, sizeof b->arch, "%s", !*arch ? b->facts.arch : !strcmp(arch, "amd64") ? "x86_64" : !strcmp(arch, "arm64") ? "aarch64" : "?");
+    snprintf(b->arch, sizeof b->arch, "%s", !*arch ? b->facts.arch : *architecture(arch) ? architecture(arch) : "?");
     if (*os && strcmp(os, "linux") != 0)
         r = interp__engine_fail(&f, INTERP_E_IMAGE, "image-os", 0, "use a Linux image", "image \"%s\" is for \"%.32s\"", b->image, os);
-    else if (b->h->agent(b->l, b->arch, &agent, &n))
+    else if (interp__agent_volume(b, b->arch, b->volume, sizeof b->volume))
         r = interp__engine_fail(&f, INTERP_E_IMAGE, "image-architecture", 0, "use an image for amd64 or arm64", "image \"%s\" is for architecture \"%.32s\", for which this library has no agent", b->image, *arch ? arch : b->facts.arch);
     else {
-        char hash[INTERP__SHA256_HEX];
-        interp__sha256_hex(agent, n, hash);
-        snprintf(b->volume, sizeof b->volume, "libinterp-agent-%s", hash);
-        remember(b);
+        r = note_volumes(b, &j, &f);
+        if (!r && !b->volumes.len)      /* few images have any */
+            remember(b);
     }
     interp__json_free(&j);
     if (r)
@@ -298,6 +365,26 @@ static void create(struct interp__box *b)
     b->created = 1;                     /* from here on there may be one, whatever we hear of it */
     post_json(b, ENGINE_CREATE, path, &body);
     interp__buf_free(&body);
+}
+
+int interp__agent_volume(struct interp__box *b, const char *arch, char *out, size_t n)
+{
+    const void *agent;
+    size_t len;
+    int at = !strcmp(arch, "aarch64");
+    if (b->h->agent(b->l, arch, &agent, &len))
+        return -1;
+    pthread_mutex_lock(&b->s->lock);
+    if (b->s->agents[at].p != agent || b->s->agents[at].n != len) {
+        char hash[INTERP__SHA256_HEX];
+        interp__sha256_hex(agent, len, hash);
+        snprintf(b->s->agents[at].volume, sizeof b->s->agents[at].volume, "libinterp-agent-%s", hash);
+        b->s->agents[at].p = agent;
+        b->s->agents[at].n = len;
+    }
+    snprintf(out, n, "%s", b->s->agents[at].volume);
+    pthread_mutex_unlock(&b->s->lock);
+    return 0;
 }
 
 static void find_volume(struct interp__box *b)
@@ -336,18 +423,18 @@ static void make_helper(struct interp__box *b)
     interp__json_text(&body, b->image, strlen(b->image));
     interp__buf_str(&body, ",\"Entrypoint\":[\"/.interp/agent\"],\"Cmd\":[],\"NetworkDisabled\":true,\"Labels\":");
     interp__owner_labels(&body, "helper", b->session);
-    interp__buf_fmt(&body, ",\"HostConfig\":{\"NetworkMode\":\"none\",\"LogConfig\":{\"Type\":\"none\"},\"Mounts\":[{\"Type\":\"volume\",\"Source\":\"%s\",\"Target\":\"/.interp\"}]}}", b->volume);
+    interp__buf_fmt(&body, ",\"HostConfig\":{\"NetworkMode\":\"none\",\"LogConfig\":{\"Type\":\"none\"},\"Mounts\":[{\"Type\":\"volume\",\"Source\":\"%s\",\"Target\":\"/.interp\",\"VolumeOptions\":{\"NoCopy\":true}}]}}", b->volume);
     snprintf(path, sizeof path, "/containers/create?name=%s", b->helper);
     b->helper_made = 1;
     post_json(b, ENGINE_HELPER, path, &body);
     interp__buf_free(&body);
 }
 
-static void look_at_agent(struct interp__box *b, enum interp__engine_stage stage)
+static void look_at_agent(struct interp__box *b)
 {
     char path[160];
     snprintf(path, sizeof path, "/containers/%s/archive?path=/.interp/agent", b->helper);
-    interp__box_get(b, stage, "HEAD", path);
+    interp__box_get(b, ENGINE_HELPER_LOOK, "GET", path);
 }
 
 static void put_agent(struct interp__box *b)
@@ -365,26 +452,13 @@ static void put_agent(struct interp__box *b)
     interp__buf_free(&path);
 }
 
-/* Size of the agent in the volume, from the header of a HEAD archive: base64 of {name, size, mode, …}; -1: none is there */
-static int64_t agent_size(struct interp__box *b)
-{
-    struct interp__buf text;
-    struct interp__json j = { 0 };
-    int64_t size = -1;
-    interp__buf_init(&text, &b->mem);
-    if (b->rest.status == 200 && !interp__base64_decode(&text, b->rest.stat, strlen(b->rest.stat)) && text.len && !interp__json_parse(&j, &b->mem, text.p, text.len, NULL))
-        size = interp__answer_number(&j, 0, "size");
-    interp__json_free(&j);
-    interp__buf_free(&text);
-    return size;
-}
-
+/* Byte by byte: whatever else is there, an image's own file among them, would be started as root in every later sandbox. */
 static int agent_is_there(struct interp__box *b)
 {
     const void *agent = NULL;
     size_t n = 0;
     (void)b->h->agent(b->l, b->arch, &agent, &n);
-    return agent_size(b) == (int64_t)n;
+    return b->rest.status == 200 && interp__tar_is(b->rest.body.p, b->rest.body.len, agent, n);
 }
 
 static void drop_helper(struct interp__box *b)
@@ -392,6 +466,20 @@ static void drop_helper(struct interp__box *b)
     char path[128];
     snprintf(path, sizeof path, "/containers/%s?force=1", b->helper);
     interp__box_get(b, ENGINE_HELPER_DROP, "DELETE", path);
+}
+
+static void looked(struct interp__box *b, int missing)
+{
+    struct interp__engine_failure f;
+    if (agent_is_there(b))
+        drop_helper(b);
+    else if (b->put) {
+        interp__engine_fail(&f, INTERP_E_BACKEND, "engine-volume", 0, "", "the agent was put into volume %s and is not there", b->volume);
+        interp__box_fail(b, &f);
+    } else if (!missing && b->tries++ < 10)   /* another process may be in the middle of it */
+        b->retry_at = interp__after(interp__now(), UINT64_C(100000000));
+    else
+        put_agent(b);
 }
 
 static void filled(struct interp__box *b)
@@ -415,14 +503,28 @@ static void read_back(struct interp__box *b)
     interp__buf_free(&p);
 }
 
+/* Removes the container and begins again with the image. */
+static void undo(struct interp__box *b)
+{
+    char path[128];
+    interp__attach_free(b);
+    interp__image_forget(b);
+    b->recalled = 0;
+    snprintf(path, sizeof path, "/containers/%s?force=1&v=1", b->name);
+    interp__box_get(b, ENGINE_UNDO, "DELETE", path);
+}
+
 static void checked(struct interp__box *b)
 {
     struct interp__engine_failure f;
     struct interp__buf reached;
     interp__buf_init(&reached, &b->mem);
-    if (interp__create_check(b, &reached, &f))
-        interp__box_fail(b, &f);
-    else {
+    if (interp__create_check(b, &reached, &f)) {
+        if (b->recalled && !strcmp(f.reason, "engine-mount"))   /* another image has that name now, and it declares volumes */
+            undo(b);
+        else
+            interp__box_fail(b, &f);
+    } else {
         b->h->reached(b->l, (char *)reached.p, reached.len);
         b->stage = ENGINE_CONNECT;
         if (interp__attach_start(b))
@@ -442,15 +544,12 @@ static void not_started(struct interp__box *b, int status, const char *said)
         interp__box_fail(b, &f);
         return;
     }
-    char path[128];
     b->again_once = 1;
     pthread_mutex_lock(&b->s->lock);
     if (b->known->fill[which(b)] == ENGINE_FILL_DONE)
         b->known->fill[which(b)] = ENGINE_FILL_UNKNOWN;
     pthread_mutex_unlock(&b->s->lock);
-    interp__attach_free(b);
-    snprintf(path, sizeof path, "/containers/%s?force=1&v=1", b->name);
-    interp__box_get(b, ENGINE_UNDO, "DELETE", path);
+    undo(b);
 }
 
 static void attaching(struct interp__box *b)
@@ -463,6 +562,13 @@ static void attaching(struct interp__box *b)
         interp__box_get(b, ENGINE_START, "POST", path);
     } else if (r < 0) {
         int status = interp__attach_status(b);
+        if (!b->attach.connected && b->tries < RETRIES) {      /* a full backlog */
+            if (interp__attach_start(b))
+                out_of_memory(b);
+            else
+                b->retry_at = interp__after(interp__now(), 10 * WAIT_NS << b->tries++);
+            return;
+        }
         if (status) {
             char said[sizeof b->attach.noise];
             memcpy(said, b->attach.noise, sizeof said);
@@ -489,44 +595,74 @@ static int ok(const struct interp__box *b)
     return b->rest.code == CURLE_OK && b->rest.status >= 200 && b->rest.status < 300;
 }
 
-/* Reads are made again after a failed connection: a full backlog is refused at once (curl #18748), an engine may be restarting. */
+/* Reads are made again after a broken connection: an engine closes what was idle. */
 static int try_again(struct interp__box *b)
 {
-    int read_only = b->stage == ENGINE_VERSION || b->stage == ENGINE_INFO || b->stage == ENGINE_IMAGE || b->stage == ENGINE_READ_BACK || b->stage == ENGINE_HELPER_STAT || b->stage == ENGINE_HELPER_CHECK;
-    if (!read_only || b->tries >= RETRIES || b->rest.code == CURLE_OK || b->rest.code == CURLE_OPERATION_TIMEDOUT || (b->rest.code == CURLE_COULDNT_CONNECT && b->rest.os_error != EAGAIN))
+    int read_only = b->stage == ENGINE_PING || b->stage == ENGINE_VERSION || b->stage == ENGINE_INFO || b->stage == ENGINE_IMAGE || b->stage == ENGINE_READ_BACK || b->stage == ENGINE_HELPER_LOOK;
+    if (!read_only || b->tries >= RETRIES || b->rest.code == CURLE_OK || b->rest.code == CURLE_OPERATION_TIMEDOUT || b->rest.code == CURLE_COULDNT_CONNECT || b->rest.too_long)
         return 0;
     b->retry_at = interp__after(interp__now(), UINT64_C(50000000) << b->tries++);
     return 1;
+}
+
+/* The first to come asks the engine what it is; the others wait for that. */
+static void ask(struct interp__box *b)
+{
+    int asked = ENGINE_UNASKED;
+    if (b->task != ENGINE_PROBE) {
+        pthread_mutex_lock(&b->s->lock);
+        asked = (int)b->known->asked;
+        b->facts = b->known->facts;
+        if (asked == ENGINE_UNASKED) {
+            b->known->asked = ENGINE_ASKING;
+            b->asking = 1;
+        }
+        pthread_mutex_unlock(&b->s->lock);
+    }
+    if (asked == ENGINE_ASKED) {
+        set_prefix(b);
+        begin(b);
+    } else if (asked == ENGINE_ASKING) {
+        b->stage = ENGINE_FACTS_WAIT;
+        b->retry_at = interp__after(interp__now(), WAIT_NS);
+    } else
+        plain_get(b, ENGINE_PING, "/_ping");
 }
 
 static void again(struct interp__box *b)
 {
     b->retry_at = INTERP__NEVER;
     switch (b->stage) {
-    case ENGINE_VERSION: {
-        struct interp__buf p;
-        interp__buf_init(&p, &b->mem);
-        interp__buf_str(&p, "/version");
-        interp__box_call(b, ENGINE_VERSION, "GET", "", &p, NULL, NULL);
-        interp__buf_free(&p);
-        break;
-    }
+    case ENGINE_FACTS_WAIT: ask(b); break;
+    case ENGINE_PING: plain_get(b, ENGINE_PING, "/_ping"); break;
+    case ENGINE_VERSION: plain_get(b, ENGINE_VERSION, "/version"); break;
     case ENGINE_INFO: interp__box_get(b, ENGINE_INFO, "GET", "/info"); break;
     case ENGINE_IMAGE: find_image(b); break;
     case ENGINE_READ_BACK: read_back(b); break;
-    case ENGINE_HELPER_STAT: case ENGINE_HELPER_CHECK: look_at_agent(b, b->stage); break;
+    case ENGINE_HELPER_LOOK: look_at_agent(b); break;
     case ENGINE_VOLUME_WAIT: find_volume(b); break;
     case ENGINE_CONNECT: attaching(b); break;
     default: break;
     }
 }
 
+/* What is known of a container whose making has come to an end. */
+void interp__box_made(struct interp__box *b)
+{
+    if (b->stage != ENGINE_CREATE && b->stage != ENGINE_HELPER)
+        return;
+    if (b->rest.code == CURLE_COULDNT_CONNECT)          /* the engine was never asked */
+        *(b->stage == ENGINE_CREATE ? &b->created : &b->helper_made) = 0;
+    else if (b->rest.code != CURLE_OK)
+        b->unsure = 1;
+}
+
 static void answered(struct interp__box *b)
 {
     static const char *const whats[] = {
-        [ENGINE_VERSION] = "asking for its version", [ENGINE_INFO] = "asking for its info", [ENGINE_IMAGE] = "looking at the image", [ENGINE_PULL] = "fetching the image",
-        [ENGINE_VOLUME] = "making the agent's volume", [ENGINE_HELPER] = "making a container to fill the agent's volume", [ENGINE_HELPER_STAT] = "looking into the agent's volume",
-        [ENGINE_HELPER_PUT] = "filling the agent's volume", [ENGINE_HELPER_CHECK] = "looking into the agent's volume", [ENGINE_HELPER_DROP] = "removing the container that filled the agent's volume",
+        [ENGINE_PING] = "asking what it speaks", [ENGINE_VERSION] = "asking for its version", [ENGINE_INFO] = "asking for its info", [ENGINE_IMAGE] = "looking at the image", [ENGINE_PULL] = "fetching the image",
+        [ENGINE_VOLUME] = "making the agent's volume", [ENGINE_HELPER] = "making a container to fill the agent's volume", [ENGINE_HELPER_LOOK] = "looking into the agent's volume",
+        [ENGINE_HELPER_PUT] = "filling the agent's volume", [ENGINE_HELPER_DROP] = "removing the container that filled the agent's volume",
         [ENGINE_CREATE] = "making the container", [ENGINE_READ_BACK] = "looking at the container", [ENGINE_START] = "starting the container", [ENGINE_UNDO] = "removing the container",
         [ENGINE_GC_LIST] = "listing the containers", [ENGINE_GC_REMOVE] = "removing a container", [ENGINE_GC_VOLUMES] = "listing the volumes", [ENGINE_GC_VOLUME] = "removing a volume"
     };
@@ -536,23 +672,23 @@ static void answered(struct interp__box *b)
     b->rest.on_line = NULL;
     if (try_again(b))
         return;
+    interp__box_made(b);
     int good = ok(b), missing = b->rest.code == CURLE_OK && b->rest.status == 404;
     if (good && b->stage == ENGINE_PULL && *b->pull_error)
         good = 0;
     if (!good && missing && (b->stage == ENGINE_IMAGE || b->stage == ENGINE_CREATE || b->stage == ENGINE_HELPER) && !b->pulled && !strcmp(b->pull, "missing")) {
-        if (b->filling) {
-            pthread_mutex_lock(&b->s->lock);
-            b->known->fill[b->filling - 1] = ENGINE_FILL_UNKNOWN;
-            pthread_mutex_unlock(&b->s->lock);
-            b->filling = 0;
-        }
+        interp__box_release(b);
         snprintf(b->pull, strlen("missing") + 1, "always");
         find_image(b);
         return;
     }
     if (!good && b->stage == ENGINE_CREATE)
         interp__image_forget(b);
-    int tolerated = (missing && (b->stage == ENGINE_HELPER_STAT || b->stage == ENGINE_HELPER_CHECK)) || b->stage == ENGINE_HELPER_DROP || b->stage == ENGINE_UNDO || b->stage == ENGINE_GC_REMOVE || b->stage == ENGINE_GC_VOLUME || (b->stage == ENGINE_START && b->rest.status == 304);
+    if (!good && b->stage == ENGINE_INFO && b->rest.code == CURLE_OK && b->rest.status == 400 && !b->said_version) {   /* "client version 1.44 is too old" */
+        plain_get(b, ENGINE_VERSION, "/version");
+        return;
+    }
+    int tolerated = (b->stage == ENGINE_PING && b->rest.code == CURLE_OK) || (missing && b->stage == ENGINE_HELPER_LOOK) || b->stage == ENGINE_HELPER_DROP || b->stage == ENGINE_UNDO || b->stage == ENGINE_GC_REMOVE || b->stage == ENGINE_GC_VOLUME || (b->stage == ENGINE_START && b->rest.status == 304);
     if (!good && !tolerated) {
         if (b->stage == ENGINE_START && b->rest.code == CURLE_OK) {
             interp__answer_error(&b->mem, &b->rest.body, said, sizeof said);
@@ -563,38 +699,25 @@ static void answered(struct interp__box *b)
         interp__box_fail(b, &f);
         return;
     }
-    b->tries = was == ENGINE_HELPER_STAT ? b->tries : 0;
+    b->tries = was == ENGINE_HELPER_LOOK ? b->tries : 0;
     switch (was) {
+    case ENGINE_PING: got_ping(b); break;
     case ENGINE_VERSION: got_version(b); break;
     case ENGINE_INFO: got_info(b); break;
     case ENGINE_IMAGE: got_image(b); break;
     case ENGINE_PULL: find_image(b); break;
     case ENGINE_VOLUME: make_helper(b); break;
-    case ENGINE_HELPER: look_at_agent(b, ENGINE_HELPER_STAT); break;
-    case ENGINE_HELPER_STAT:
-        if (agent_is_there(b))
-            drop_helper(b);
-        else if (!missing && b->tries++ < 20)   /* another process is in the middle of it */
-            b->retry_at = interp__after(interp__now(), UINT64_C(100000000));
-        else
-            put_agent(b);
-        break;
-    case ENGINE_HELPER_PUT: look_at_agent(b, ENGINE_HELPER_CHECK); break;
-    case ENGINE_HELPER_CHECK:
-        if (agent_is_there(b))
-            drop_helper(b);
-        else {
-            interp__engine_fail(&f, INTERP_E_BACKEND, "engine-volume", 0, "", "the agent was put into volume %s and is not there", b->volume);
-            interp__box_fail(b, &f);
-        }
-        break;
+    case ENGINE_HELPER: b->put = 0; look_at_agent(b); break;
+    case ENGINE_HELPER_LOOK: looked(b, missing); break;
+    case ENGINE_HELPER_PUT: b->put = 1; look_at_agent(b); break;
     case ENGINE_HELPER_DROP: filled(b); break;
     case ENGINE_CREATE: read_back(b); break;
     case ENGINE_READ_BACK: checked(b); break;
-    case ENGINE_UNDO: find_volume(b); break;
+    case ENGINE_UNDO: find_image(b); break;
     case ENGINE_GC_LIST: case ENGINE_GC_REMOVE: case ENGINE_GC_VOLUMES: case ENGINE_GC_VOLUME: interp__gc_answered(b, good); break;
     case ENGINE_START:
         b->stage = ENGINE_OPEN;
+        interp__rest_rest(&b->rest);
         interp__attach_watch(b, INTERP_IO_IN);
         b->h->notify(b->l, INTERP_LINK_OPENED);
         break;
@@ -662,6 +785,8 @@ int interp__box_start(struct interp__box *b, struct interp__engine_failure *f)
     size_t n;
     uint8_t bytes[12];
     struct interp__json j = { 0 };
+    if (b->task == ENGINE_SANDBOX && b->spec.image && *b->spec.image && !interp__image_ok(b->spec.image))
+        return interp__engine_fail(f, INTERP_E_INVAL, "image-name", 0, "an image is NAME[:TAG][@DIGEST]", "\"%.200s\" is not the name of an image", b->spec.image);
     if (b->task == ENGINE_SANDBOX && (!b->spec.image || !*b->spec.image))
         return interp__engine_fail(f, INTERP_E_INVAL, "image-missing", 0, "set image, for instance to python:3.12-slim", "a container engine needs an image, and none is set");
     if (b->spec.user && *b->spec.user && !user_ok(b->spec.user))
@@ -686,24 +811,23 @@ int interp__box_start(struct interp__box *b, struct interp__engine_failure *f)
         return -1;
     if (!(b->known = known_of(b->s, &b->where)))
         return interp__engine_fail(f, INTERP_E_NOMEM, "host-memory", 0, "", "out of memory");
+    pthread_mutex_lock(&b->s->lock);
+    memcpy(b->where.resolve, b->known->resolve, sizeof b->where.resolve);
+    pthread_mutex_unlock(&b->s->lock);
+    if (!*b->where.resolve) {
+        if (interp__endpoint_look_up(&b->where, f))
+            return -1;
+        pthread_mutex_lock(&b->s->lock);
+        memcpy(b->known->resolve, b->where.resolve, sizeof b->known->resolve);
+        pthread_mutex_unlock(&b->s->lock);
+    }
     b->rest.where = &b->where;
     if (interp__rest_init(&b->rest, b->h, b->l, &b->mem, &why))
-        return why ? interp__engine_fail(f, INTERP_E_UNSUPPORTED, "libcurl", 0, "install libcurl (Debian, Ubuntu: package libcurl4; Fedora: libcurl)", "container engines are spoken to through libcurl, which can't be loaded: %s", why)
-                   : interp__engine_fail(f, INTERP_E_NOMEM, "host-memory", 0, "", "out of memory");
+        return interp__engine_fail(f, INTERP_E_UNSUPPORTED, "libcurl", 0, "install libcurl (Debian, Ubuntu: package libcurl4; Fedora: libcurl)", "container engines are spoken to through libcurl, which can't be loaded: %s", why);
     /* the spec's texts are borrowed for the duration of open */
     b->spec.image = b->spec.pull = b->spec.endpoint = b->spec.runtime = b->spec.user = b->spec.owner_label = NULL;
     b->spec.session_id = b->session;
-    pthread_mutex_lock(&b->s->lock);
-    int asked = b->known->asked && b->task != ENGINE_PROBE;
-    b->facts = b->known->facts;
-    pthread_mutex_unlock(&b->s->lock);
-    if (asked) {
-        set_prefix(b);
-        begin(b);
-    } else {
-        b->stage = ENGINE_VERSION;
-        b->retry_at = 0;
-    }
+    ask(b);
     step(b);
     return 0;
 }

@@ -1,6 +1,8 @@
 /* owner.c - who made a container: enough to tell later, and only then, that its owner is dead */
 #include "engine_priv.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,15 +19,28 @@ static size_t slurp(const char *path, char *out, size_t n)
     return r > 0 ? (size_t)r : 0;
 }
 
-uint64_t interp__process_start(int64_t pid)
+/* In clock ticks since boot (proc_pid_stat(5), field 22); 0: nothing to be seen of it, with *zombie: it has ended and nobody has asked how. */
+static uint64_t start_of(int64_t pid, int *zombie)
 {
     char path[48], text[1024];
     snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
     slurp(path, text, sizeof text);
     char *p = strrchr(text, ')');          /* the name before it may hold anything */
+    *zombie = p && p[1] && (p[2] == 'Z' || p[2] == 'X');
     for (int field = 2; p && field < 22; field++)
-        p = strchr(p + 1, ' ');            /* field 22: starttime, in clock ticks since boot (proc_pid_stat(5)) */
+        p = strchr(p + 1, ' ');
     return p ? strtoull(p + 1, NULL, 10) : 0;
+}
+
+int interp__process_gone(int64_t pid, uint64_t start)
+{
+    int zombie;
+    if (pid <= 0 || pid > INT32_MAX || !start)
+        return 0;
+    uint64_t now = start_of(pid, &zombie);
+    if (now)
+        return now != start || zombie;
+    return kill((pid_t)pid, 0) != 0 && errno == ESRCH;   /* else it is there, and hidden from us (proc(5), hidepid) */
 }
 
 void interp__owner_here(struct interp__owner *o)
@@ -39,7 +54,8 @@ void interp__owner_here(struct interp__owner *o)
     o->boot[strcspn(o->boot, "\n")] = 0;
     o->pidns = stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
     o->pid = getpid();
-    o->start = interp__process_start(o->pid);
+    int zombie;
+    o->start = start_of(o->pid, &zombie);
 }
 
 void interp__owner_labels(struct interp__buf *out, const char *kind, const char *session)

@@ -1,9 +1,15 @@
 /* rest.c - one call at a time to an engine's API, over a libcurl multi handle whose sockets and timer are the link's. Nothing here blocks. */
 #include "engine_priv.h"
+#include "base/fds.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+#define HEAD_MAX ((size_t)64 << 10)
+#define CONNECTS 7u                     /* attempts at a busy socket: 1.3 s */
 
 /* ---- what libcurl asks for */
 
@@ -56,23 +62,30 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     return n;
 }
 
+static void keep(char *out, size_t cap, const char *name, const char *line, size_t n)
+{
+    size_t at = strlen(name);
+    if (n < at || strncasecmp(line, name, at) != 0)
+        return;
+    while (at < n && line[at] == ' ')
+        at++;
+    while (n > at && (line[n - 1] == '\r' || line[n - 1] == '\n' || line[n - 1] == ' '))
+        n--;
+    snprintf(out, cap, "%.*s", (int)(n - at < cap ? n - at : cap - 1), line + at);
+}
+
+/* An endless head would fill memory: libcurl keeps what it has seen (CVE-2023-38039) */
 static size_t on_head(char *p, size_t size, size_t n, void *arg)
 {
-    static const char name[] = "X-Docker-Container-Path-Stat:";
     struct interp__rest *r = arg;
     n *= size;
-    if (n > sizeof name - 1 && !strncasecmp(p, name, sizeof name - 1)) {
-        size_t at = sizeof name - 1, len;
-        while (at < n && p[at] == ' ')
-            at++;
-        len = n - at;
-        while (len && (p[at + len - 1] == '\r' || p[at + len - 1] == '\n'))
-            len--;
-        if (len < sizeof r->stat) {
-            memcpy(r->stat, p + at, len);
-            r->stat[len] = 0;
-        }
+    if (n > HEAD_MAX - r->head) {
+        r->too_long = 1;
+        return 0;
     }
+    r->head += n;
+    keep(r->api, sizeof r->api, "Api-Version:", p, n);
+    keep(r->libpod, sizeof r->libpod, "Libpod-Api-Version:", p, n);
     return n;
 }
 
@@ -82,14 +95,19 @@ int interp__rest_init(struct interp__rest *r, const interp_host_ops *h, interp_l
 {
     r->h = h;
     r->l = l;
-    r->timer = INTERP__NEVER;
+    r->timer = r->connect_at = INTERP__NEVER;
     interp__buf_init(&r->body, m);
     interp__buf_init(&r->sent, m);
-    if (!(r->curl = interp__curl(why)))
-        return -1;
-    *why = NULL;
-    r->multi = r->curl->multi_init();
-    r->easy = r->multi ? r->curl->easy_init() : NULL;
+    r->curl = interp__curl(why);
+    return r->curl ? 0 : -1;
+}
+
+static int handles(struct interp__rest *r)
+{
+    if (!r->multi)
+        r->multi = r->curl->multi_init();
+    if (r->multi && !r->easy)
+        r->easy = r->curl->easy_init();
     if (!r->easy)
         return -1;
     r->curl->multi_setopt(r->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
@@ -107,6 +125,7 @@ static void break_off(struct interp__rest *r)
         r->headers = NULL;
     }
     r->busy = r->done = 0;
+    r->connect_at = INTERP__NEVER;
 }
 
 void interp__rest_cancel(struct interp__rest *r)
@@ -115,7 +134,8 @@ void interp__rest_cancel(struct interp__rest *r)
     r->on_line = NULL;
 }
 
-void interp__rest_free(struct interp__rest *r)
+/* Forgets everything but where it goes: connection, descriptors and memory come back with the next call. */
+void interp__rest_rest(struct interp__rest *r)
 {
     if (r->curl) {
         interp__rest_cancel(r);
@@ -132,9 +152,30 @@ void interp__rest_free(struct interp__rest *r)
     interp__buf_free(&r->body);
     interp__wipe(r->sent.p, r->sent.cap);
     interp__buf_free(&r->sent);
+    r->timer = INTERP__NEVER;
+    r->nfds = 0;
 }
 
 /* ---- a call */
+
+/* A socket of libcurl's would be inherited by every program that the host starts, and by every child that it forks: it and the engine could then keep up a
+   connection whose sandbox should end with the host. */
+static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
+{
+    (void)arg;
+    (void)purpose;
+    int fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+    if (fd >= 0)
+        interp__fds_add(fd);
+    return fd < 0 ? CURL_SOCKET_BAD : fd;
+}
+
+static int on_close(void *arg, curl_socket_t fd)
+{
+    (void)arg;
+    interp__fds_remove(fd);
+    return close(fd);
+}
 
 void interp__rest_common(const struct interp__curl *c, CURL *easy, const struct interp__endpoint *e)
 {
@@ -143,14 +184,20 @@ void interp__rest_common(const struct interp__curl *c, CURL *easy, const struct 
             char file[560];
             snprintf(file, sizeof file, "%s/ca.pem", e->certs);
             c->easy_setopt(easy, CURLOPT_CAINFO, file);
+            c->easy_setopt(easy, CURLOPT_CAPATH, NULL);   /* no other authority, as with the engine's own client */
             snprintf(file, sizeof file, "%s/cert.pem", e->certs);
             c->easy_setopt(easy, CURLOPT_SSLCERT, file);
             snprintf(file, sizeof file, "%s/key.pem", e->certs);
             c->easy_setopt(easy, CURLOPT_SSLKEY, file);
         }
         c->easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+        c->easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);   /* an idle session outlives what routers keep, and a machine that is gone is noticed */
+        c->easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 60L);
+        c->easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 15L);
     } else
         c->easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, e->path);
+    c->easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+    c->easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
     c->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);   /* the attach needs it: no h2 */
     c->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     c->easy_setopt(easy, CURLOPT_NOPROXY, "*");
@@ -177,8 +224,11 @@ int interp__rest_call(struct interp__rest *r, const char *method, const char *pa
     interp__buf_free(&r->body);
     interp__wipe(r->sent.p, r->sent.cap);
     interp__buf_free(&r->sent);
-    r->stat[0] = r->error[0] = 0;
+    r->error[0] = r->api[0] = r->libpod[0] = 0;
+    r->head = 0;
     r->status = r->code = r->os_error = r->too_long = 0;
+    if (handles(r))
+        return -1;
     c->easy_reset(r->easy);
     interp__rest_common(c, r->easy, e);
     const char *bracket = e->tcp && strchr(e->host, ':') ? "[" : "";
@@ -191,9 +241,7 @@ int interp__rest_call(struct interp__rest *r, const char *method, const char *pa
     if (*e->resolve && (addresses = c->slist_append(NULL, e->resolve)))
         c->easy_setopt(r->easy, CURLOPT_RESOLVE, addresses);
     c->easy_setopt(r->easy, CURLOPT_CUSTOMREQUEST, method);
-    if (!strcmp(method, "HEAD"))
-        c->easy_setopt(r->easy, CURLOPT_NOBODY, 1L);
-    else if (strcmp(method, "GET") != 0) {
+    if (strcmp(method, "GET") != 0) {
         c->easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
         c->easy_setopt(r->easy, CURLOPT_POSTFIELDS, n ? (char *)r->sent.p : "");
     }
@@ -211,17 +259,33 @@ int interp__rest_call(struct interp__rest *r, const char *method, const char *pa
     if (m != CURLM_OK)
         return -1;
     r->busy = 1;
+    r->attempts = 0;
     interp__rest_step(r);
     return 0;
+}
+
+/* A full backlog of a unix socket refuses at once (libcurl #18748): the call was never made, so it may be made again, whatever it is. */
+static int wait_for_room(struct interp__rest *r)
+{
+    if (r->code != CURLE_COULDNT_CONNECT || r->os_error != EAGAIN || r->attempts >= CONNECTS)
+        return 0;
+    r->timer = r->connect_at = interp__after(interp__now(), UINT64_C(10000000) << r->attempts++);
+    return 1;
 }
 
 void interp__rest_step(struct interp__rest *r)
 {
     const struct interp__curl *c = r->curl;
     int fds[sizeof r->fds / sizeof *r->fds], running = 0, left = 0;
-    unsigned n = r->nfds;
     if (!r->busy)
         return;
+    if (r->connect_at != INTERP__NEVER) {
+        if (r->connect_at > interp__now())
+            return;
+        r->connect_at = INTERP__NEVER;
+        c->multi_add_handle(r->multi, r->easy);
+    }
+    unsigned n = r->nfds;
     memcpy(fds, r->fds, sizeof fds);    /* the list changes under the calls */
     for (unsigned i = 0; i < n; i++)
         c->multi_socket_action(r->multi, fds[i], 0, &running);      /* 0: libcurl looks for itself what is ready */
@@ -237,6 +301,8 @@ void interp__rest_step(struct interp__rest *r)
         r->status = (int)status;
         r->os_error = (int)os;
         c->multi_remove_handle(r->multi, r->easy);
+        if (wait_for_room(r))
+            return;
         c->slist_free_all(r->headers);
         r->headers = NULL;
         r->busy = 0;

@@ -1,10 +1,15 @@
 /* stream.c - the attached stream of a container: connect, ask for the upgrade, then a byte stream both ways. What the container writes comes in the engine's
    frames: {1 stdout | 2 stderr, 0, 0, 0, length, big-endian} and payload (Engine API, "Attach to a container"); what goes in is plain. */
 #include "engine_priv.h"
+#include "base/fds.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define IN_SIZE (64u << 10)
 #define HEAD_MAX 8192u
@@ -69,7 +74,31 @@ int interp__attach_start(struct interp__box *b)
     return 0;
 }
 
-/* The handle stays in its multi for good: taken out, libcurl would close the connection. */
+static void drop_handles(struct interp__attach *a)
+{
+    if (a->easy) {
+        if (a->multi)
+            a->curl->multi_remove_handle(a->multi, a->easy);
+        a->curl->easy_cleanup(a->easy);
+    }
+    if (a->multi)
+        a->curl->multi_cleanup(a->multi);
+    a->easy = NULL;
+    a->multi = NULL;
+}
+
+/* Without TLS a connection is a socket, and libcurl's handles are three descriptors and 50 KB for nothing. */
+static void take_socket(struct interp__attach *a, int tls)
+{
+    int fd = tls ? -1 : fcntl(a->fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return;                         /* no descriptor to be had: it goes with them, too */
+    interp__fds_add(fd);
+    drop_handles(a);
+    a->fd = fd;
+}
+
+/* With TLS the handle stays in its multi for good: taken out, libcurl would close the connection. */
 static int connecting(struct interp__box *b)
 {
     struct interp__attach *a = &b->attach;
@@ -90,10 +119,40 @@ static int connecting(struct interp__box *b)
             a->connected = 1;
             a->mask = 0;
             a->fd = fd;
+            take_socket(a, b->where.tls);
             interp__attach_watch(b, INTERP_IO_IN);
             return 1;
         }
     return 0;
+}
+
+/* 1: *n bytes went, 0: not now, -1: the connection has ended */
+static int put(struct interp__attach *a, const void *p, size_t len, size_t *n)
+{
+    if (a->easy) {
+        CURLcode r = a->curl->easy_send(a->easy, p, len, n);
+        return r == CURLE_OK && *n ? 1 : r == CURLE_AGAIN ? 0 : -1;
+    }
+    ssize_t r;
+    do
+        r = send(a->fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (r < 0 && errno == EINTR);
+    *n = r > 0 ? (size_t)r : 0;
+    return r > 0 ? 1 : r < 0 && errno == EAGAIN ? 0 : -1;
+}
+
+static int get(struct interp__attach *a, void *p, size_t cap, size_t *n)
+{
+    if (a->easy) {
+        CURLcode r = a->curl->easy_recv(a->easy, p, cap, n);
+        return r == CURLE_OK && *n ? 1 : r == CURLE_AGAIN ? 0 : -1;
+    }
+    ssize_t r;
+    do
+        r = recv(a->fd, p, cap, MSG_DONTWAIT);
+    while (r < 0 && errno == EINTR);
+    *n = r > 0 ? (size_t)r : 0;
+    return r > 0 ? 1 : r < 0 && errno == EAGAIN ? 0 : -1;
 }
 
 static int send_request(struct interp__box *b)
@@ -101,13 +160,11 @@ static int send_request(struct interp__box *b)
     struct interp__attach *a = &b->attach;
     while (a->out.len) {
         size_t n = 0;
-        CURLcode r = a->curl->easy_send(a->easy, a->out.p, a->out.len, &n);
-        if (r == CURLE_AGAIN) {
+        int r = put(a, a->out.p, a->out.len, &n);
+        if (r == 0)
             interp__attach_watch(b, INTERP_IO_IN | INTERP_IO_OUT);
-            return 0;
-        }
-        if (r != CURLE_OK)
-            return -1;
+        if (r <= 0)
+            return r;
         interp__buf_drop(&a->out, n);
     }
     interp__attach_watch(b, INTERP_IO_IN);
@@ -154,21 +211,23 @@ static int answer(struct interp__box *b)
                 a->in_at = 0;
                 a->in_len = rest;
             }
+            interp__buf_free(&a->head);
+            interp__buf_free(&a->out);
+            interp__attach_watch(b, 0);                   /* until the container has been started nobody reads */
             a->answered = 1;
             return 1;
         }
-        if (a->eof || (head && a->head.len >= head + body_length(&a->head, head)) || a->head.len > HEAD_MAX || interp__buf_reserve(&a->head, HEAD_MAX)) {
+        if (a->eof || (head && a->head.len >= head + body_length(&a->head, head)) || a->head.len > HEAD_MAX || interp__buf_reserve(&a->head, HEAD_MAX + 1)) {
             if (head)
                 interp__answer_error(&b->mem, &(struct interp__buf){ .p = a->head.p + head, .len = a->head.len - head }, a->noise, sizeof a->noise);
             return -1;
         }
-        CURLcode r = a->curl->easy_recv(a->easy, a->head.p + a->head.len, HEAD_MAX, &n);
-        if (r == CURLE_AGAIN)
+        int r = get(a, a->head.p + a->head.len, HEAD_MAX, &n);
+        if (r == 0)
             return 0;
-        a->eof = r != CURLE_OK || n == 0;
+        a->eof = r < 0;
         a->head.len += n;
-        if (a->head.len < a->head.cap)
-            a->head.p[a->head.len] = 0;
+        a->head.p[a->head.len] = 0;
     }
 }
 
@@ -191,13 +250,11 @@ void interp__attach_free(struct interp__box *b)
 {
     struct interp__attach *a = &b->attach;
     interp__attach_watch(b, 0);
-    if (a->easy) {
-        if (a->multi)
-            a->curl->multi_remove_handle(a->multi, a->easy);
-        a->curl->easy_cleanup(a->easy);
+    if (a->fd >= 0 && !a->easy) {
+        interp__fds_remove(a->fd);
+        close(a->fd);
     }
-    if (a->multi)
-        a->curl->multi_cleanup(a->multi);
+    drop_handles(a);
     if (a->in)
         b->h->realloc(b->l, a->in, IN_SIZE, 0);
     interp__buf_free(&a->head);
@@ -284,17 +341,17 @@ interp_status interp__attach_read(struct interp__box *b, void *buf, size_t cap, 
         if (!a->in && !(a->in = b->h->realloc(b->l, NULL, 0, IN_SIZE)))
             return INTERP_E_NOMEM;
         size_t len = 0;
-        CURLcode r = a->curl->easy_recv(a->easy, a->in, IN_SIZE, &len);
+        int r = get(a, a->in, IN_SIZE, &len);
         a->in_at = 0;
-        a->in_len = r == CURLE_OK ? len : 0;
-        if (r == CURLE_AGAIN) {
+        a->in_len = len;
+        if (r == 0) {
             a->unread = 0;
             b->h->realloc(b->l, a->in, IN_SIZE, 0);   /* an idle session keeps no buffer */
             a->in = NULL;
             interp__attach_watch(b, INTERP_IO_IN | (a->mask & INTERP_IO_OUT));
             return INTERP_AGAIN;
         }
-        if (r != CURLE_OK || !len) {
+        if (r < 0) {
             a->eof = 1;
             interp__attach_watch(b, 0);
         }
@@ -306,10 +363,10 @@ interp_status interp__attach_read(struct interp__box *b, void *buf, size_t cap, 
 interp_status interp__attach_write(struct interp__box *b, const void *buf, size_t len, size_t *n)
 {
     struct interp__attach *a = &b->attach;
-    CURLcode r = a->curl->easy_send(a->easy, buf, len, n);
-    if (r == CURLE_AGAIN) {
+    int r = put(a, buf, len, n);
+    if (r == 0) {
         interp__attach_watch(b, a->mask | INTERP_IO_IN | INTERP_IO_OUT);
         return INTERP_AGAIN;
     }
-    return r == CURLE_OK && *n ? INTERP_OK : INTERP_E_CLOSED;
+    return r > 0 ? INTERP_OK : INTERP_E_CLOSED;
 }

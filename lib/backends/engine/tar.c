@@ -29,3 +29,28 @@ void interp__tar_one(struct interp__buf *out, const char *name, const void *p, s
     interp__buf_add(out, p, n);
     interp__buf_add(out, empty, (BLOCK - n % BLOCK) % BLOCK + 2 * BLOCK);
 }
+
+static uint64_t octal(const uint8_t *p, size_t n)
+{
+    uint64_t v = 0;
+    for (size_t i = 0; i < n && p[i] >= '0' && p[i] <= '7'; i++)
+        v = v << 3 | (uint64_t)(p[i] - '0');
+    return v;
+}
+
+int interp__tar_is(const uint8_t *tar, size_t len, const void *p, size_t n)
+{
+    while (len >= BLOCK) {
+        uint64_t size = octal(tar + 124, 11), blocks = (size + BLOCK - 1) / BLOCK;
+        uint8_t type = tar[156];
+        if (size > len - BLOCK || blocks > (len - BLOCK) / BLOCK)
+            return 0;
+        if (type == '0' || type == 0)
+            return tar[0] && size == n && !memcmp(tar + BLOCK, p, n);
+        if (type != 'x' && type != 'g')    /* what pax(1) says about the file is of no interest */
+            return 0;
+        tar += (1 + blocks) * BLOCK;
+        len -= (1 + blocks) * BLOCK;
+    }
+    return 0;
+}

@@ -1,0 +1,165 @@
+"""Where engines listen, and what is said of an address that leads nowhere."""
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from bench import Skipped, environment, run, want
+from fake import Server
+from check_pulls import docker_config
+
+BACKEND = 'INTERP_E_BACKEND'
+
+
+def works(b, **more):
+    with b.open(**dict({'endpoint': None}, **more)) as s:
+        want(run(s, 'sh', 'echo hi') == 'hi\n', 'no echo')
+        return s.info()['reached']
+
+
+def tls(b):
+    if b.name != 'docker':
+        raise Skipped('the TLS engine is Docker')
+    return b.need('DOCKER_TLS', 'DOCKER_CERTS', 'DOCKER_STRANGER')
+
+
+def test_tls(b):
+    url, certs, stranger = tls(b)
+    works(b, endpoint=url, docker__certs=certs)
+    works(b, endpoint=url.replace('tcp://', 'https://'), docker__certs=certs)
+    works(b, endpoint=url.replace('127.0.0.1', 'localhost'), docker__certs=certs)
+    b.refused(BACKEND, 'engine-tls', endpoint=url, docker__certs=stranger)
+    b.refused(BACKEND, 'engine-tls', endpoint=url.replace('tcp://', 'https://'))
+    b.refused(BACKEND, 'engine-tls', endpoint=url)
+    b.refused(BACKEND, 'engine-tls', endpoint=url, docker__certs='/nonexistent')
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ('ca.pem', 'cert.pem', 'key.pem'):
+            shutil.copy(os.path.join(certs, name), folder)
+        openssl = ['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=another', '-keyout', folder + '/x', '-out', folder + '/ca.pem']
+        subprocess.run(openssl, check=True, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        b.refused(BACKEND, 'engine-tls', endpoint=url, docker__certs=folder)   # a server of another authority
+        with open(folder + '/key.pem', 'w') as f:
+            f.write('no key')
+        b.refused(BACKEND, 'engine-tls', endpoint=url, docker__certs=folder)
+
+
+def test_tls_stream(b):
+    """Bulk both ways over TLS, a kill, and many small execs."""
+    url, certs, _ = tls(b)
+    with b.open(endpoint=url, docker__certs=certs) as s:
+        x = s.exec('python', 'import sys,hashlib;d=sys.stdin.buffer.read();print(len(d),hashlib.sha256(d).hexdigest());sys.stdout.write("y"*8000000)', stdin=b'x' * 8000000)
+        want(x.outcome == 'ok' and x.bytes('stdout').split(b'\n')[0] == ('%d %s' % (8000000, hashlib.sha256(b'x' * 8000000).hexdigest())).encode(), 'stdin: %s', x.outcome)
+        want(len(x.bytes('stdout')) > 8000000, 'stdout has %d bytes', len(x.bytes('stdout')))
+        for i in range(50):
+            run(s, 'python', 'x=1')
+
+
+def test_environment(b):
+    if b.backend == 'podman':
+        with environment(CONTAINER_HOST=b.endpoint):
+            works(b)
+        with environment(CONTAINER_HOST='tcp://127.0.0.1:1'):
+            b.refused(BACKEND, 'engine-absent', endpoint=None)
+            works(b, endpoint=b.endpoint)                 # what the config says comes first
+        return
+    with environment(DOCKER_HOST=b.endpoint):
+        works(b)
+    with environment(DOCKER_HOST='unix:///nonexistent/docker.sock'):
+        b.refused(BACKEND, 'engine-absent', endpoint=None)
+        works(b, endpoint=b.endpoint)
+    url, certs, stranger = tls(b)
+    with environment(DOCKER_HOST=url, DOCKER_TLS_VERIFY='1', DOCKER_CERT_PATH=certs):
+        works(b)
+    with environment(DOCKER_HOST=url, DOCKER_TLS_VERIFY='1', DOCKER_CERT_PATH=stranger):
+        b.refused(BACKEND, 'engine-tls', endpoint=None)
+
+
+@contextlib.contextmanager
+def docker_context(name, host, certs=None):
+    with docker_config({'currentContext': name}) as folder:
+        key = hashlib.sha256(name.encode()).hexdigest()
+        meta = os.path.join(folder, 'contexts', 'meta', key)
+        os.makedirs(meta)
+        with open(meta + '/meta.json', 'w') as f:
+            json.dump({'Name': name, 'Metadata': {}, 'Endpoints': {'docker': {'Host': host, 'SkipTLSVerify': False}}}, f)
+        if certs:
+            shutil.copytree(certs, os.path.join(folder, 'contexts', 'tls', key, 'docker'))
+        yield folder
+
+
+def test_contexts(b):
+    if b.backend != 'docker':
+        raise Skipped('contexts are Docker\'s')
+    with docker_context('mine', b.endpoint):
+        works(b)
+        with environment(DOCKER_CONTEXT='other'):
+            b.refused('INTERP_E_NOT_FOUND', 'docker-context', endpoint=None)
+    with docker_config({'currentContext': 'gone'}):
+        b.refused('INTERP_E_NOT_FOUND', 'docker-context', endpoint=None)
+    with docker_config('{'):
+        b.refused('INTERP_E_INVAL', 'engine-config', endpoint=None)
+    with docker_context('broken', '') as folder:
+        b.refused('INTERP_E_UNSUPPORTED', 'endpoint', endpoint=None)
+        os.mkfifo(folder + '/fifo')
+        os.replace(folder + '/fifo', folder + '/config.json')
+        b.refused('INTERP_E_INVAL', 'engine-config', 3, endpoint=None)
+    url, certs, _ = tls(b)
+    with docker_context('secured', url, certs):
+        works(b)
+
+
+def test_tcp(b):
+    if b.name == 'podman':
+        url, = b.need('PODMAN_TCP')
+        works(b, endpoint=url)
+        works(b, endpoint=url.replace('127.0.0.1', 'localhost'))      # ::1 first, where nobody listens
+        works(b, endpoint=url.replace('tcp://', 'http://') + '/')
+        return
+    raise Skipped('the engine on plain TCP is Podman')
+
+
+def test_bad_addresses(b):
+    for endpoint, code, reason in (
+            ('ssh://user@host', 'INTERP_E_UNSUPPORTED', 'endpoint'), ('relative/path', 'INTERP_E_UNSUPPORTED', 'endpoint'), ('fd://3', 'INTERP_E_UNSUPPORTED', 'endpoint'),
+            ('npipe:////./pipe/x', 'INTERP_E_UNSUPPORTED', 'endpoint'), ('unix://relative', 'INTERP_E_INVAL', 'endpoint'), ('unix://', 'INTERP_E_INVAL', 'endpoint'),
+            ('unix:///' + 'x' * 120, 'INTERP_E_INVAL', 'endpoint'), ('tcp://', 'INTERP_E_INVAL', 'endpoint'), ('tcp://:2375', 'INTERP_E_INVAL', 'endpoint'),
+            ('tcp://host:port', 'INTERP_E_INVAL', 'endpoint'), ('tcp://host:123456', 'INTERP_E_INVAL', 'endpoint'), ('tcp://host:99999', None, None), ('tcp://host:1/path', 'INTERP_E_INVAL', 'endpoint'),
+            ('tcp://[::1', 'INTERP_E_INVAL', 'endpoint'), ('tcp://[]:1', 'INTERP_E_INVAL', 'endpoint'), ('tcp://user@host:1', 'INTERP_E_INVAL', 'endpoint'), ('tcp://a?b:1', 'INTERP_E_INVAL', 'endpoint'),
+            ('tcp://nonesuch.invalid:2375', BACKEND, 'engine-host'), ('tcp://127.0.0.1:1', BACKEND, 'engine-absent'), ('tcp://[::1]:1', BACKEND, 'engine-absent'),
+            ('unix:///nonexistent/x.sock', BACKEND, 'engine-absent'), ('/nonexistent/x.sock', BACKEND, 'engine-absent'), ('unix:///etc/passwd', BACKEND, 'engine-absent'), ('unix:///tmp', BACKEND, 'engine-absent')):
+        if code is None:
+            try:
+                b.open(endpoint=endpoint).close()
+            except Exception as e:
+                want(e.code in ('INTERP_E_INVAL', BACKEND), '%s: %s', endpoint, e)
+            continue
+        try:
+            b.refused(code, reason, 15, endpoint=endpoint)
+        except Exception as e:
+            raise type(e)('%s: %s' % (endpoint, e)) from None
+
+
+def test_permission(b):
+    """A socket that this user may not use: says so."""
+    if os.geteuid() != 0:
+        raise Skipped('needs root')
+    with Server() as s:
+        os.chmod(s.folder, 0o755)
+        os.chmod(s.path, 0o600)
+        code = ('import os,sys; os.setgroups([]); os.setgid(65534); os.setuid(65534); sys.path.insert(0, %r); import interp_host as h\n'
+                'try: h.Host().open({"backend": %r, "endpoint": %r, "image": "x"})\nexcept h.InterpError as e: print(e.facts["code"], e.facts["reason"])' %
+                (os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'common'), b.backend, s.endpoint))
+        out = subprocess.run([sys.executable, '-c', code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30).stdout.decode()
+        if 'INTERP' not in out:
+            raise Skipped('the ordinary user can not load the library: %s' % out[-200:].strip())
+        want(out.strip() == 'INTERP_E_BACKEND engine-permission', 'it says %s', out)
+
+
+def test_probe(b):
+    offers = b.host.probe(b.members(image=None))
+    want(offers['engine'] == b.backend and offers['rootless'] == b.rootless and offers['cpus'] > 0, 'it offers %s', offers)
+    b.figure('%s', json.dumps(offers))
