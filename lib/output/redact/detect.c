@@ -32,36 +32,43 @@ redact_scan_fn *interp__redact_scan_portable(void)
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
-/* For each of the four bytes two look-ups, by low and by high nibble, give the buckets that accept it: eight in each of two tables. */
+/* For each of the four bytes two look-ups, by low and by high nibble, give the buckets that accept it: eight in each of two tables. The compiler
+   must keep the sixteen tables apart, so the four steps are written out. */
 __attribute__((target("avx2"))) static size_t scan_avx2(const uint8_t *p, size_t from, size_t to, uint32_t *found, size_t cap)
 {
-    __m256i table[2][4][2];
-    for (int t = 0; t < 2; t++)
-        for (int j = 0; j < 4; j++)
-            for (int k = 0; k < 2; k++)
-                table[t][j][k] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)NIBBLE[t][j][k]));
+#define LOAD(t, j, k) _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)NIBBLE[t][j][k]))
+#define TABLES(j) const __m256i la##j = LOAD(0, j, 0), ha##j = LOAD(0, j, 1), lb##j = LOAD(1, j, 0), hb##j = LOAD(1, j, 1)
+#define STEP(j) \
+    const __m256i x##j = _mm256_loadu_si256((const __m256i *)(const void *)(p + i + j)); \
+    const __m256i lo##j = _mm256_and_si256(x##j, low), hi##j = _mm256_and_si256(_mm256_srli_epi16(x##j, 4), low); \
+    const __m256i a##j = _mm256_and_si256(_mm256_shuffle_epi8(la##j, lo##j), _mm256_shuffle_epi8(ha##j, hi##j)); \
+    const __m256i b##j = _mm256_and_si256(_mm256_shuffle_epi8(lb##j, lo##j), _mm256_shuffle_epi8(hb##j, hi##j))
+    TABLES(0);
+    TABLES(1);
+    TABLES(2);
+    TABLES(3);
     const __m256i low = _mm256_set1_epi8(15), zero = _mm256_setzero_si256();
     size_t n = 0;
     for (size_t i = from; i < to; i += 32) {
-        __m256i a = zero, b = zero;
-        for (int j = 0; j < 4; j++) {
-            __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(p + i + j));
-            __m256i lo = _mm256_and_si256(x, low), hi = _mm256_and_si256(_mm256_srli_epi16(x, 4), low);
-            __m256i y = _mm256_and_si256(_mm256_shuffle_epi8(table[0][j][0], lo), _mm256_shuffle_epi8(table[0][j][1], hi));
-            __m256i z = _mm256_and_si256(_mm256_shuffle_epi8(table[1][j][0], lo), _mm256_shuffle_epi8(table[1][j][1], hi));
-            a = j ? _mm256_and_si256(a, y) : y;
-            b = j ? _mm256_and_si256(b, z) : z;
-        }
+        STEP(0);
+        STEP(1);
+        STEP(2);
+        STEP(3);
+        const __m256i a = _mm256_and_si256(_mm256_and_si256(a0, a1), _mm256_and_si256(a2, a3));
+        const __m256i b = _mm256_and_si256(_mm256_and_si256(b0, b1), _mm256_and_si256(b2, b3));
         uint32_t hits = ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_or_si256(a, b), zero));
         if (to - i < 32)
             hits &= (UINT32_C(1) << (to - i)) - 1;
-        for (; hits; hits &= hits - 1) {
+        for (; __builtin_expect(hits != 0, 0); hits &= hits - 1) {
             found[n++] = (uint32_t)i + (uint32_t)__builtin_ctz(hits);
             if (n == cap)
                 return n;
         }
     }
     return n;
+#undef LOAD
+#undef TABLES
+#undef STEP
 }
 redact_scan_fn *interp__redact_scan_vector(void)
 {
@@ -363,8 +370,12 @@ static void consider(struct interp__redactor *r, unsigned unit, uint64_t s, int 
 static void window(struct interp__redactor *r, uint64_t pos, int final)
 {
     const uint8_t *p = redact_at(r, pos);
-    for (unsigned w = 0; w < WINDOW_WORDS; w++)
-        for (uint64_t hits = EXACT[0][p[0]][w] & EXACT[1][p[1]][w] & EXACT[2][p[2]][w] & EXACT[3][p[3]][w]; hits; hits &= hits - 1) {
+    uint64_t there = redact_end(r) - pos, n = there < 8 ? there : 8;
+    for (unsigned w = 0; w < WINDOW_WORDS; w++) {
+        uint64_t hits = EXACT[0][p[0]][w] & EXACT[1][p[1]][w] & EXACT[2][p[2]][w] & EXACT[3][p[3]][w];
+        for (uint64_t j = 4; hits && j < n; j++)   /* the bytes after the window, as far as they are there */
+            hits &= EXACT[j][p[j]][w];
+        for (; hits; hits &= hits - 1) {
             unsigned e = w * 64 + (unsigned)__builtin_ctzll(hits);
             for (unsigned x = WINDOW_FIRST[e]; x < WINDOW_FIRST[e + 1]; x++) {
                 unsigned unit = WINDOW_UNITS[x];
@@ -376,6 +387,7 @@ static void window(struct interp__redactor *r, uint64_t pos, int final)
                     consider(r, unit, s, final);
             }
         }
+    }
 }
 
 void interp__redact_detect_run(struct interp__redactor *r, int final)

@@ -6,6 +6,7 @@ patterns   a C header for the tests: the same patterns in Perl's syntax, for ano
 
 Words.  A program is a list of operations without alternatives. A unit is one line: one or more programs, tried in order. A window is four byte sets that
 follow each other in every match of a program; all windows of a unit lie at the same distance from the match's start."""
+import math
 import sys
 
 ALL = frozenset(range(256))
@@ -15,6 +16,7 @@ PEM_BODY = frozenset(b'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 PEM_MAX = 16384
 BACK_MAX = 100          # a window may start this far behind the match's start: the engine keeps that much history
 BUCKETS = 16
+MOVES = 20000           # of the annealing: two seconds
 
 
 class Bad(Exception):
@@ -224,56 +226,107 @@ def shortest(program):
 
 # ---- windows
 
-# How often bytes come in usual output, by kind; only ratios matter. Uniform runs are added apart: a window must never fit "AAAA".
-TEXT = 'etaoinshrdlucmfwypvbgkjqxz'
-SAMPLE = ('request completed in 12.5 ms; password reset for user, token refresh failed: authorization error 401 at https://api.example.com/v1/users/42?page=7 '
-          'File "/usr/lib/python3.11/site-packages/machine/private.py", line 10, in key_secret discord home Users hooks login Account access shared signature '
-          'import self return default config begin BEGIN end END KEY value null true false class function const struct static void int10. 172 192.16 0.5 ://'
-          'drwxr-xr-x 2 root root 4096 Jan 10 10:10 lib-2.so.1 | 1234.567 | -0.25 | 8.125, {"id":17,"name":"x_y","tags":["a","b"]} #include <sys/types.h> ').encode()
+class Numbers:
+    """Repeatable, the same with each version of Python."""
+
+    def __init__(self):
+        self.state = 88172645463325252
+
+    def below(self, n):
+        self.state ^= self.state << 13 & 0xFFFFFFFFFFFFFFFF
+        self.state ^= self.state >> 7
+        self.state ^= self.state << 17 & 0xFFFFFFFFFFFFFFFF
+        return (self.state >> 20) % n
 
 
-def profile(weights):
-    total = float(sum(weights))
-    return [w / total for w in weights]
+WORDS = ('request completed connection timeout worker started handler cache database query user session token refresh parse error warning retry batch epoch loss accuracy train model '
+         'checkpoint saved loading config default value index table column fetched bytes processed queue message topic partition offset consumer skipped password reset secret key '
+         'authorization failed for the and with from into status response latency client server import return self class function const struct static void true false null none begin end '
+         'machine private public login account access shared signature home Users discord hooks service admin project basic bearer File line module install package version build test '
+         'x86_64 linux usr lib python3 site-packages include types root drwxr-xr-x INFO DEBUG WARN ERROR GET POST HTTP').split()
 
 
-def profiles():
-    text, table, b64, hexa = [0.02] * 256, [0.02] * 256, [0.005] * 256, [0.005] * 256
-    for i, c in enumerate(TEXT):
-        text[ord(c)] = 12.0 / (1 + i * 0.45)
-        text[ord(c) - 32] = 1.5 / (1 + i * 0.2)
-        table[ord(c)] = 1
-    for c in b'0123456789':
-        text[c], table[c], b64[c], hexa[c] = 1.6, 8, 1, 6
-    for c in b'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/':
-        b64[c] = 1
-    for c in b'abcdef':
-        hexa[c] = 6
-    for c, w in zip(b' \n.,:/-_="\'()[]{}|;<>', (16, 3, 2, 1.2, 1.5, 1.5, 1.2, 1.5, 1.2, 2, .6, .7, .7, .4, .4, .6, .6, .3, .5, .3, .3)):
-        text[c] = w
-        table[c] = w
-    return [profile(p) for p in (text, table, b64, hexa)]
+def usual_output(n):
+    """About n bytes of what programs print: only how often four bytes stand together matters."""
+    r, out, size = Numbers(), [], 0
+
+    def w():
+        return WORDS[r.below(len(WORDS))]
+
+    def number(digits):
+        return str(r.below(10 ** digits))
+
+    def of(alphabet, length):
+        return ''.join(alphabet[r.below(len(alphabet))] for _ in range(length))
+    b64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+    kinds = [
+        lambda: '2026-1%s-2%sT%s:%s:%s.%sZ %s [%s-%s] %s %s: %s=%s id=%s' % (number(1), number(1), number(2), number(2), number(2), number(3), w(), w(), number(2), w(), w(), w(), number(4), of('0123456789abcdef', 16)),
+        lambda: 'GET https://api.example.com/v1/%s/%s?page=%s HTTP/1.1 200 %sB client=%s.%s.%s.%s' % (w(), number(5), number(2), number(5), number(3), number(3), number(3), number(3)),
+        lambda: '  File "/usr/lib/python3.11/site-packages/%s/%s.py", line %s, in %s_%s' % (w(), w(), number(4), w(), w()),
+        lambda: 'com.example.%s.%s.%sService: %s %s (%s:%s)' % (w(), w(), w().title(), w(), w(), w(), number(4)),
+        lambda: ','.join('%s.%s' % (number(3), number(4)) for _ in range(9)),
+        lambda: '|'.join(' %10s.%s ' % (number(5), number(4)) for _ in range(6)) + '| %s |' % w(),
+        lambda: '{"id":%s,"uuid":"%s","name":"%s_%s","email":"%s@example.com","tags":["%s","%s"],"score":%s.%s,"active":true,"url":"https:\\/\\/example.com\\/%s"}' % (
+            number(5), of('0123456789abcdef', 20), w(), w(), w(), w(), w(), number(2), number(4), w()),
+        lambda: '        return self.%s.%s(%s=%s, timeout=%s)' % (w(), w(), w(), w(), number(2)),
+        lambda: 'static int %s_%s(struct %s *%s, size_t %s) { if (%s->%s != %s) log("%s: %%d"); }' % (w(), w(), w(), w(), w(), w(), w(), number(2), w()),
+        lambda: ' '.join(w() for _ in range(10)) + '.',
+        lambda: '-rw-r--r-- 1 root root %s Jan %s 1%s:%s lib%s-%s.so.%s' % (number(6), number(2), number(1), number(2), w(), number(1), number(1)),
+        lambda: of(b64, 76),
+        lambda: of(b64, 76),
+    ]
+    while size < n:
+        out.append(kinds[r.below(len(kinds))]())
+        size += len(out[-1]) + 1
+    return ('\n'.join(out)).encode()
 
 
-PROFILES = profiles()
-GRAMS = [SAMPLE[i:i + 4] for i in range(len(SAMPLE) - 3)]
+class Sample:
+    """Places of the sample as bits of one number: what fits four sets is three ANDs. Runs of one byte are in it many times: a window must never fit "AAAA"."""
+
+    def __init__(self):
+        text, r = usual_output(150000), Numbers()
+        places = [text[i:i + 4] for i in (r.below(len(text) - 4) for _ in range(24000))]
+        for c in range(256):
+            places += [bytes([c]) * 4] * (60 if 32 <= c < 127 else 10)
+        self.size = len(places)
+        self.at = [[0] * 256 for _ in range(4)]
+        for j in range(4):
+            lists = [bytearray((self.size + 7) // 8) for _ in range(256)]
+            for i, g in enumerate(places):
+                lists[g[j]][i >> 3] |= 1 << (i & 7)
+            self.at[j] = [int.from_bytes(x, 'little') for x in lists]
+        self.memo = {}
+
+    def fit(self, j, accepted):
+        key = (j, accepted)
+        if key not in self.memo:
+            v = 0
+            for c in accepted:
+                v |= self.at[j][c]
+            self.memo[key] = v
+        return self.memo[key]
+
+    def count(self, sets):
+        v = self.fit(0, sets[0])
+        for j in range(1, 4):
+            v &= self.fit(j, sets[j])
+        return bin(v).count('1')
+
+
+SAMPLE = Sample()
 
 
 def rate(sets):
-    """Expected hits a byte."""
-    total = 0.0
-    for p in PROFILES:
-        chance = 1.0
-        for s in sets:
-            chance *= sum(p[c] for c in s)
-        total += chance
-    seen = sum(all(g[j] in sets[j] for j in range(4)) for g in GRAMS)
-    runs = sum(all(c in s for s in sets) for c in range(256))
-    return total / len(PROFILES) + seen * 0.25 / len(GRAMS) + runs * 0.01
+    """Expected hits a byte; what the sample does not have at all is weighed by how many texts fit."""
+    chance = 1.0
+    for s in sets:
+        chance *= len(s) / 256.0
+    return SAMPLE.count(sets) / float(SAMPLE.size) + chance
 
 
 def windows(program):
-    """{(nearest, farthest distance from the match's start): (rate, sets)} of the best window at each."""
+    """{(nearest, farthest distance from the match's start): (rate, sets)} of the best window at each: its four, and the four after them."""
     ops = matter(program)
     stretches, current, near, far = [], [], 0, 0        # a stretch: sets that follow each other, and where its first may stand
 
@@ -309,7 +362,7 @@ def windows(program):
                 continue
             r = rate(w) * (1 + (key[1] - key[0])) * (1 + key[1] / 16.0)
             if key not in best or r < best[key][0]:
-                best[key] = (r, w)
+                best[key] = (r, tuple((sets[i:i + 8] + [ALL] * 4)[:8]))
     if not best:
         raise Bad('no window of four bytes')
     return best
@@ -329,57 +382,54 @@ def choose(progs):
 
 class Packer:
     def __init__(self, entries):
-        self.nibbles = [[(sum(1 << n for n in {c & 15 for c in s}), sum(1 << n for n in {c >> 4 for c in s})) for s in w] for w in entries]
-        self.memo = {}
-        self.state = 88172645463325252
+        self.nibbles = [[(sum(1 << n for n in {c & 15 for c in s}), sum(1 << n for n in {c >> 4 for c in s})) for s in w[:4]] for w in entries]
+        self.sets, self.memo = {}, {}
 
-    def random(self, n):
-        self.state ^= self.state << 13 & 0xFFFFFFFFFFFFFFFF
-        self.state ^= self.state >> 7
-        self.state ^= self.state << 17 & 0xFFFFFFFFFFFFFFFF
-        return (self.state >> 20) % n
-
-    def chance(self, lo, hi):
-        if (lo, hi) not in self.memo:
-            accepted = [c for c in range(256) if lo >> (c & 15) & 1 and hi >> (c >> 4) & 1]
-            self.memo[lo, hi] = ([sum(p[c] for c in accepted) for p in PROFILES], sum(1 << c for c in accepted))
-        return self.memo[lo, hi]
+    def accepted(self, lo, hi):
+        if (lo, hi) not in self.sets:
+            self.sets[lo, hi] = frozenset(c for c in range(256) if lo >> (c & 15) & 1 and hi >> (c >> 4) & 1)
+        return self.sets[lo, hi]
 
     def cost(self, members):
         if not members:
             return 0.0
-        chances, run = [1.0] * len(PROFILES), -1
-        for j in range(4):
-            lo = hi = 0
-            for i in members:
-                lo |= self.nibbles[i][j][0]
-                hi |= self.nibbles[i][j][1]
-            c, accepted = self.chance(lo, hi)
-            chances = [a * b for a, b in zip(chances, c)]
-            run &= accepted
-        return sum(chances) / len(chances) + bin(run).count('1') * 0.02
+        key = frozenset(members)
+        if key not in self.memo:
+            sets = []
+            for j in range(4):
+                lo = hi = 0
+                for i in members:
+                    lo |= self.nibbles[i][j][0]
+                    hi |= self.nibbles[i][j][1]
+                sets.append(self.accepted(lo, hi))
+            self.memo[key] = SAMPLE.count(sets)
+        return self.memo[key]
 
     def pack(self):
-        n = len(self.nibbles)
-        buckets, costs, where = [set() for _ in range(BUCKETS)], [0.0] * BUCKETS, [0] * n
+        """Greedy, then annealed."""
+        n, r = len(self.nibbles), Numbers()
+        buckets, costs, where = [set() for _ in range(BUCKETS)], [0] * BUCKETS, [0] * n
         for i in range(n):
             tried = [self.cost(buckets[b] | {i}) - costs[b] for b in range(BUCKETS)]
             b = tried.index(min(tried))
             buckets[b].add(i)
             where[i], costs[b] = b, self.cost(buckets[b])
-        for _ in range(4000):                           # moves and swaps that make it better
-            i, b = self.random(n), self.random(BUCKETS)
-            a = where[i]
+        warmth = sum(costs) / 40.0 + 1
+        for _ in range(MOVES):
+            warmth *= 1 - 5.0 / MOVES
+            i, b = r.below(n), r.below(BUCKETS)
+            a, k = where[i], r.below(n)
             if a == b:
                 continue
-            k = self.random(n)
-            swap = {k} if where[k] == b else set()
+            swap = {k} if where[k] == b and r.below(2) else set()
             new_a, new_b = buckets[a] - {i} | swap, buckets[b] - swap | {i}
             cost_a, cost_b = self.cost(new_a), self.cost(new_b)
-            if cost_a + cost_b < costs[a] + costs[b]:
+            worse = cost_a + cost_b - costs[a] - costs[b]
+            if worse <= 0 or r.below(1 << 20) < (1 << 20) * math.exp(-worse / warmth):
                 buckets[a], buckets[b], costs[a], costs[b], where[i] = new_a, new_b, cost_a, cost_b, b
                 if swap:
                     where[k] = a
+        self.hits = sum(costs) / float(SAMPLE.size)
         return where
 
 
@@ -396,7 +446,7 @@ def merge(entries):
                 x, y = keys[a], keys[b]
                 if x not in entries or y not in entries or entries[x] != entries[y]:
                     continue
-                differ = [j for j in range(4) if x[j] != y[j]]
+                differ = [j for j in range(8) if x[j] != y[j]]
                 if len(differ) == 1:
                     j = differ[0]
                     units = entries.pop(x)
@@ -503,7 +553,8 @@ class Tables:
     def write(self, out):
         entries = merge(dict(self.entries))
         keys = sorted(entries, key=lambda w: [sorted(s) for s in w])
-        where = Packer(keys).pack()
+        packer = Packer(keys)
+        where = packer.pack()
         words = (len(keys) + 63) // 64
         nibble = [[[[0] * 16 for _ in range(2)] for _ in range(4)] for _ in range(BUCKETS // 8)]
         for i, w in enumerate(keys):
@@ -511,9 +562,9 @@ class Tables:
                 for c in w[j]:
                     nibble[where[i] // 8][j][0][c & 15] |= 1 << where[i] % 8
                     nibble[where[i] // 8][j][1][c >> 4] |= 1 << where[i] % 8
-        exact = [[[0] * words for _ in range(256)] for _ in range(4)]
+        exact = [[[0] * words for _ in range(256)] for _ in range(8)]
         for i, w in enumerate(keys):
-            for j in range(4):
+            for j in range(8):
                 for c in w[j]:
                     exact[j][c][i // 64] |= 1 << i % 64
         run_set, run_max, prefixes = set(), 0, []
@@ -578,7 +629,7 @@ class Tables:
         array('CLASS', 'uint8_t', [[sum(1 << k for k in range(8) if b * 8 + k < len(self.classes) and c in self.classes[b * 8 + k]) for c in range(256)] for b in range(blocks)], '[%d][256]' % blocks)
         array('NIBBLE', 'uint8_t', nibble, '[%d][4][2][16]' % (BUCKETS // 8))
         array('BUCKET', 'uint16_t', [[sum((nibble[t][j][0][c & 15] & nibble[t][j][1][c >> 4]) << 8 * t for t in range(2)) for c in range(256)] for j in range(4)], '[4][256]')
-        array('EXACT', 'uint64_t', [[[str(v) + 'u' for v in w] for w in row] for row in exact], '[4][256][WINDOW_WORDS]')
+        array('EXACT', 'uint64_t', [[[str(v) + 'u' for v in w] for w in row] for row in exact], '[8][256][WINDOW_WORDS]')
         flat, starts = [], []
         for w in keys:
             starts.append(len(flat))
@@ -596,9 +647,9 @@ class Tables:
         array('TAIL', 'uint8_t', [(1 if c in tails else 0) | (2 if c in run_set else 0) for c in range(256)])
         if len(self.units) > 255 or len(prefixes) > 255 or len(self.classes) > 255:
             raise Bad('too many units, prefixes or classes for a byte')
-        sys.stderr.write('%d detectors, %d units, %d programs, %d operations, %d classes, %d windows, %d prefixes of up to %d, run hold %d, hold %d, cost %.2g\n' % (
+        sys.stderr.write('%d detectors, %d units, %d programs, %d operations, %d classes, %d windows, %d prefixes of up to %d, run hold %d, hold %d, %.1f hits/KB\n' % (
             len(self.detectors), len(self.units), len(self.programs), len(self.ops), len(self.classes), len(keys), len(prefixes), max(map(len, prefixes)), run_max,
-            max(u[6] for u in self.units), sum(Packer(keys).cost({i for i in range(len(keys)) if where[i] == b}) for b in range(BUCKETS)) * 1024))
+            max(u[6] for u in self.units), packer.hits * 1024))
 
 
 def lines(path):
