@@ -144,7 +144,7 @@ static inline int b64(uint8_t c)
 {
     return c && strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_", c);
 }
-static inline void o_values(struct oracle *o, const uint8_t *n, const size_t *at, size_t len, int end)
+static inline void o_values(struct oracle *o, const uint8_t *d, size_t d_len, const uint8_t *n, const size_t *at, size_t len, int end)
 {
     for (uint32_t i = 0; i < o->now->nliterals; i++) {
         const struct redact_literal *l = &o->now->literals[i];
@@ -155,12 +155,12 @@ static inline void o_values(struct oracle *o, const uint8_t *n, const size_t *at
             int partial = have < l->len;
             if (partial && (!end || have < 8 || have < (l->len + 1) / 2))
                 continue;
-            size_t a = s, b = s + have - 1;
-            if (!partial && l->right && b + 1 < len && b64(n[b + 1]))
+            size_t a = at[s], b = at[s + have - 1] + 1;   /* a base64 neighbour right beside it goes with it */
+            if (!partial && l->right && b < d_len && b64(d[b]))
                 b++;
-            if (l->left && a && b64(n[a - 1]))
+            if (l->left && a && b64(d[a - 1]))
                 a--;
-            o_add(o, (struct o_range){ at[a], at[b] + 1, 0, i, interp__redact_set_name(o->set, l->label), partial });
+            o_add(o, (struct o_range){ a, b, 0, i, interp__redact_set_name(o->set, l->label), partial });
         }
     }
 }
@@ -196,7 +196,7 @@ static inline void o_stretch(struct oracle *o, const uint8_t *d, size_t n, const
         if (d[i] == '\n' || d[i] == '\r' || (skipping && (d[i] == ' ' || d[i] == '\t'))) {
             skipping |= d[i] == '\n' || d[i] == '\r';
             if (++left_out == REDACT_GAP_MAX) {
-                o_values(o, norm, at, len, 0);
+                o_values(o, d, n, norm, at, len, 0);
                 len = 0;
             }
             continue;
@@ -206,7 +206,7 @@ static inline void o_stretch(struct oracle *o, const uint8_t *d, size_t n, const
         norm[len] = d[i];
         at[len++] = i;
     }
-    o_values(o, norm, at, len, 1);
+    o_values(o, d, n, norm, at, len, 1);
     free(norm);
     free(at);
     qsort(o->ranges, o->nranges, sizeof *o->ranges, o_order);
@@ -290,18 +290,5 @@ static inline int oracle_run(struct oracle *o, const uint8_t *p, size_t n, struc
     free(d);
     interp__redact_snapshot_free(o->now);
     return stretches;
-}
-/* N of an output, for looking whether a value got through. */
-static inline size_t o_normal(const uint8_t *p, size_t n, uint8_t *to)
-{
-    size_t k = 0;
-    for (size_t i = 0; i < n;) {
-        size_t g = o_gap(p + i, n - i);
-        if (g)
-            i += g;
-        else
-            to[k++] = p[i++];
-    }
-    return interp__redact_normalise(to, to, k);
 }
 #endif

@@ -169,39 +169,38 @@ static void flush(struct interp__redactor *r, uint64_t safe)
 
 /* ---- in */
 
-/* Whether c belongs to a gap; it is the next raw byte. */
-static int in_gap(struct interp__redactor *r, uint8_t c)
+int interp__redact_in_gap(struct redact_escape *e, uint8_t c)
 {
-    switch (r->escape) {
+    switch (e->state) {
     case ESC_BEGUN:
-        r->escape = ESC_NONE;
+        e->state = ESC_NONE;
         if (c == '[') {
-            r->escape = ESC_CSI;
-            r->params = 0;
+            e->state = ESC_CSI;
+            e->params = 0;
             return 1;
         }
         if (c == '(' || c == ')') {
-            r->escape = ESC_CHARSET;
+            e->state = ESC_CHARSET;
             return 1;
         }
         if ((c >= '0' && c <= '?') || c == 'M' || c == 'D' || c == 'E' || c == 'H' || c == 'c')
             return 1;
         break;
     case ESC_CSI:
-        if (c >= 0x20 && c <= 0x3f && r->params < PARAMS_MAX) {
-            r->params++;
+        if (c >= 0x20 && c <= 0x3f && e->params < PARAMS_MAX) {
+            e->params++;
             return 1;
         }
-        r->escape = ESC_NONE;
+        e->state = ESC_NONE;
         if (c >= 0x40 && c <= 0x7e)
             return 1;
         break;
     case ESC_CHARSET:
-        r->escape = ESC_NONE;
+        e->state = ESC_NONE;
         return 1;
     }
     if (c == ESC) {
-        r->escape = ESC_BEGUN;
+        e->state = ESC_BEGUN;
         return 1;
     }
     return c == 0;
@@ -228,14 +227,14 @@ static size_t append(struct interp__redactor *r, const uint8_t *p, size_t n, int
     *over = 0;
     if (interp__redact_grow(r, &r->d, &r->cap, r->len + n + REDACT_PAD, 1))
         return n;
-    if (r->escape == ESC_NONE && !r->passing && !memchr(p, ESC, n) && !memchr(p, 0, n)) {
+    if (r->escape.state == ESC_NONE && !r->passing && !memchr(p, ESC, n) && !memchr(p, 0, n)) {
         memcpy(r->d + r->len, p, n);
         r->len += n;
         r->gap_run = 0;
         return n;
     }
     for (size_t i = 0; i < n; i++) {
-        if (!in_gap(r, p[i])) {
+        if (!interp__redact_in_gap(&r->escape, p[i])) {
             r->d[r->len++] = p[i];
             r->gap_run = 0;
             r->passing = 0;
@@ -405,7 +404,7 @@ void interp__redactor_finish(struct interp__redactor *r, struct interp__buf *out
     while (r->gap0 < r->ngaps)
         put_gap(r);
     r->gap0 = r->ngaps = r->gap_len = 0;
-    r->escape = ESC_NONE;
+    r->escape.state = ESC_NONE;
     r->passing = r->newline = 0;
     r->gap_run = 0;
     r->covered = 0;

@@ -108,6 +108,9 @@ void interp__redact_pattern_free(struct redact_pattern *p);
 /* ---- redact.c */
 struct redact_range { uint64_t s, e; uint32_t order, label; uint8_t partial; };
 struct redact_ranges { struct redact_range *p; size_t n, cap; };
+struct redact_escape { uint8_t state, params; };
+/* Whether c, the next raw byte, belongs to a gap: a terminal escape (not OSC and DCS strings: those carry text) or NUL. */
+int interp__redact_in_gap(struct redact_escape *e, uint8_t c);
 struct redact_gap { uint64_t d; uint32_t at, len; };
 struct interp__redactor {
     const struct interp__mem *mem;
@@ -119,7 +122,8 @@ struct interp__redactor {
     size_t len, cap;
     uint64_t d0, first, beg;                   /* position of d[0]; of the first byte that belongs together; of the first not out yet */
     uint64_t covered;                          /* end of what the last label stands for */
-    uint8_t newline, passing, escape, params, bad, told;   /* newline: kept one already; passing: in a gap too long to be one */
+    struct redact_escape escape;
+    uint8_t newline, passing, bad, told;   /* newline: kept one already; passing: in a gap too long to be one */
     uint32_t gap_run;
     struct redact_gap *gaps;
     size_t ngaps, gap0, gaps_cap;

@@ -85,16 +85,15 @@ void interp__redact_values_append(struct interp__redactor *r, uint64_t from)
 /* A literal is there in full from w->n on. 0: it needs one byte more to know how far it is widened. */
 static int complete(struct interp__redactor *r, const struct redact_waiting *w, int final)
 {
-    struct redact_values *v = &r->values;
     const struct redact_literal *l = &r->now->literals[w->literal];
-    uint64_t last = w->n + l->len - 1;
+    uint64_t to = in_d(&r->values, w->n + l->len - 1) + 1;
     if (l->right) {
-        if (last + 1 < values_end(v))
-            last += (uint64_t)base64_char(v->n[last + 1 - v->n0]);
+        if (to < redact_end(r))
+            to += (uint64_t)base64_char(*redact_at(r, to));
         else if (!final)
             return 0;
     }
-    interp__redact_range(r, REDACT_VALUES, w->literal, l->label, w->s, in_d(v, last) + 1, 0);
+    interp__redact_range(r, REDACT_VALUES, w->literal, l->label, w->s, to, 0);
     return 1;
 }
 
@@ -105,10 +104,11 @@ static void wait_for(struct interp__redactor *r, const struct redact_waiting *w)
         v->waiting[v->nwaiting++] = *w;
 }
 
-/* Where a literal that starts at n is replaced from. */
-static uint64_t start_of(const struct redact_values *v, const struct redact_literal *l, uint64_t n)
+/* Where a literal that starts at n is replaced from. Only a neighbour that stands right beside it counts: one on another line would have to be held. */
+static uint64_t start_of(const struct interp__redactor *r, const struct redact_literal *l, uint64_t n)
 {
-    return in_d(v, n - (uint64_t)(l->left && n > v->n0 && base64_char(v->n[n - 1 - v->n0])));
+    uint64_t d = in_d(&r->values, n);
+    return d - (uint64_t)(l->left && d > r->first && d > r->d0 && base64_char(*redact_at(r, d - 1)));
 }
 
 static void literal_at(struct interp__redactor *r, uint32_t literal, uint64_t n, int final)
@@ -122,7 +122,7 @@ static void literal_at(struct interp__redactor *r, uint32_t literal, uint64_t n,
         have = l->len;
     if (memcmp(v->n + (n - v->n0), l->p, (size_t)have) != 0)
         return;
-    struct redact_waiting w = { start_of(v, l, n), n, literal, (uint32_t)have };
+    struct redact_waiting w = { start_of(r, l, n), n, literal, (uint32_t)have };
     if (have < l->len || !complete(r, &w, final))
         wait_for(r, &w);
 }
@@ -204,7 +204,7 @@ static void short_starts(struct interp__redactor *r)
             for (size_t w = 0; w < v->nwaiting; w++)
                 waits |= v->waiting[w].literal == i && v->waiting[w].n == n;
             if (!waits)
-                cut_off(r, i, start_of(v, l, n), k);
+                cut_off(r, i, start_of(r, l, n), k);
         }
     }
 }
@@ -253,12 +253,13 @@ uint64_t interp__redact_values_hold(struct interp__redactor *r, enum redact_leve
             hold = v->waiting[i].s;
     for (unsigned k = REDACT_PREFIX; k > (level >= REDACT_IDLE ? PREFIX_PUBLIC : 0); k--)
         if (v->len >= k && prefix_known(now, v->n + v->len - k, k)) {
-            uint64_t n = values_end(v) - k, d = in_d(v, n > v->n0 ? n - 1 : n);   /* one more: it may be widened */
+            uint64_t d = in_d(v, values_end(v) - k);
             if (d < hold)
                 hold = d;
             break;
         }
-    return hold;
+    /* one byte more: what begins there may be widened */
+    return level == REDACT_PUSH && hold > r->first && hold > r->d0 && base64_char(*redact_at(r, hold - 1)) ? hold - 1 : hold;
 }
 
 void interp__redact_values_trim(struct interp__redactor *r)

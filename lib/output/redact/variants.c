@@ -194,12 +194,15 @@ int interp__redact_variants(const uint8_t *p, size_t n, uint8_t *work, size_t ro
 
 size_t interp__redact_normalise(uint8_t *to, const uint8_t *p, size_t n)
 {
+    struct redact_escape e = { 0, 0 };
     size_t k = 0;
     int skipping = 0;
     for (size_t i = 0; i < n; i++) {
+        if (interp__redact_in_gap(&e, p[i]))
+            continue;
         if (p[i] == '\n' || p[i] == '\r')
             skipping = 1;
-        else if (p[i] != 0 && !(skipping && (p[i] == ' ' || p[i] == '\t'))) {
+        else if (!(skipping && (p[i] == ' ' || p[i] == '\t'))) {
             skipping = 0;
             to[k++] = p[i];
         }
