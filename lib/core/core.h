@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "output/redact/redact.h"
 #include "output/stream.h"
 #include "wire/wire.h"
 #include <interp/backend.h>
@@ -134,6 +135,7 @@ struct interp_ctx {
     void *log_data;
     void (*log_destroy)(void *);
     uint64_t close_timeout;
+    struct interp__redact_set *redact;             /* has a lock of its own */
 };
 interp_status interp__ctx_check(interp_ctx *x, interp_error **err);            /* NULL, forked, callback */
 int  interp__forked(const interp_ctx *x);

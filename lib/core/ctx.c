@@ -97,6 +97,7 @@ static void destroy(interp_ctx *x)
     }
     for (int i = 0; i < 2; i++)
         interp__free(&x->mem, x->agents[i].p);
+    interp__redact_set_free(x->redact);
     if (x->flags & INTERP_CTX_LOOP)
         interp__loop_close(&x->loop, forked);
     if (x->wake >= 0) {
@@ -144,6 +145,11 @@ interp_status interp_ctx_new_alloc(uint32_t flags, interp_realloc_fn fn, void *u
     x->loop.mem = &x->mem;
     atomic_init(&x->refs, 1);
     pthread_mutex_init(&x->lock, NULL);
+    x->wake = -1;
+    if (!(x->redact = interp__redact_set_new(&x->mem))) {
+        interp__ctx_unref(x);
+        return interp__nomem(err);
+    }
     x->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (x->wake >= 0)
         interp__fds_add(x->wake);

@@ -65,17 +65,17 @@ static void run(struct interp__redact_set *set, const struct interp__buf *text, 
     FUZZ_CHECK(interp__redactor_held(r) == 0 && interp__redactor_stats(r)->in == text->len && interp__redactor_stats(r)->out == out->len);
     interp__redactor_free(r);
 }
-/* N of an output, with a NUL where so much is left out that nothing is matched across it, and for an escape with the byte behind it: that may be one that
-   a value begins with. */
+/* N of an output, with a NUL where so much is left out that nothing is matched across it, and for an escape: that may take bytes which a value
+   begins with. */
 static size_t normal(const struct interp__buf *b, uint8_t *to)
 {
+    struct redact_escape escape = { 0, 0 };
     size_t k = 0, run = 0;
     int skipping = 0;
     for (size_t i = 0; i < b->len; i++) {
         uint8_t c = b->p[i];
-        if (c == 27) {
+        if (interp__redact_in_gap(&escape, c) && c) {
             to[k++] = 0;
-            i++;
             continue;
         }
         if (c == 0 || c == '\n' || c == '\r' || (skipping && (c == ' ' || c == '\t'))) {

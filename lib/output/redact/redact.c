@@ -423,6 +423,10 @@ size_t interp__redactor_bound(const struct interp__redactor *r)
         most = INTERP__REDACT_WINDOW;
     return most;
 }
+int interp__redactor_lost(const struct interp__redactor *r)
+{
+    return r->bad;
+}
 const struct interp__redact_stats *interp__redactor_stats(const struct interp__redactor *r)
 {
     return &r->stats;

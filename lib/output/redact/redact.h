@@ -49,6 +49,7 @@ void interp__redactor_idle(struct interp__redactor *r, int hard, struct interp__
 void interp__redactor_finish(struct interp__redactor *r, struct interp__buf *out);   /* end of the stream; afterwards r is as new, counts go on */
 size_t interp__redactor_held(const struct interp__redactor *r);    /* bytes that wait for what comes */
 size_t interp__redactor_bound(const struct interp__redactor *r);   /* most that it can ever be, gaps and line breaks apart */
+int interp__redactor_lost(const struct interp__redactor *r);        /* ran out of memory */
 const struct interp__redact_stats *interp__redactor_stats(const struct interp__redactor *r);
 
 /* Hits by name. Add up several streams, then write {"name":count}. */
