@@ -111,8 +111,11 @@ static void one(const uint8_t *data, size_t size)
         const struct interp__buf *b = k ? &cut : &whole;
         uint8_t *n = malloc(b->len + 1);
         size_t len = b->len ? normal(b, n) : 0;
-        for (uint32_t i = 0; i < now->nliterals; i++)   /* one that begins like a label may end in the next */
-            FUZZ_CHECK(!memmem(n, len, now->literals[i].p, now->literals[i].len));
+        for (uint32_t i = 0; i < now->nliterals; i++) {
+            const struct redact_literal *l = &now->literals[i];
+            if (!memchr(l->p, '[', l->len) && !memchr(l->p, ']', l->len))   /* else a label beside it may complete it */
+                FUZZ_CHECK(!memmem(n, len, l->p, l->len));
+        }
         free(n);
     }
     interp__redact_snapshot_free(now);

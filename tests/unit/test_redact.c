@@ -602,7 +602,7 @@ TEST(values_added_on_the_way)
     CHECK(strstr(got, "c [REDACTED:value]\n") != NULL && strstr(got, "2Qx9w4Rt6Yz1 c") == NULL);
     CHECK_INT(interp__redactor_stats(r)->in, 57);
     struct interp__redact_counts c = { MEM, NULL, 0 };
-    interp__redact_counts_add(&c, r);
+    interp__redact_counts_take(&c, r);
     struct interp__buf j;
     interp__buf_init(&j, MEM);
     interp__redact_counts_json(&c, s, &j);

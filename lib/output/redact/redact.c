@@ -427,6 +427,13 @@ int interp__redactor_lost(const struct interp__redactor *r)
 {
     return r->bad;
 }
+int interp__redactor_quiet(const struct interp__redactor *r)
+{
+    int open = 0;
+    for (uint32_t i = 0; i < r->nstates; i++)
+        open |= r->states[i].waiting || r->states[i].left;
+    return !r->bad && !open && r->beg == redact_end(r) && !r->detect.npending && !r->values.nwaiting && r->escape.state == 0 && !r->passing;
+}
 const struct interp__redact_stats *interp__redactor_stats(const struct interp__redactor *r)
 {
     return &r->stats;
@@ -443,7 +450,7 @@ struct interp__redactor *interp__redactor_new(struct interp__redact_set *s, cons
     if (!r->scan)
         r->scan = interp__redact_scan_portable();
     update(r);
-    if (r->bad || interp__redact_grow(r, &r->d, &r->cap, 2 * REDACT_BLOCK, 1)) {
+    if (r->bad) {
         interp__redactor_free(r);
         return NULL;
     }
@@ -478,18 +485,30 @@ void interp__redactor_free(struct interp__redactor *r)
 
 /* ---- counts */
 
-void interp__redact_counts_add(struct interp__redact_counts *c, const struct interp__redactor *r)
+static void add_counts(struct interp__redact_counts *c, const uint64_t *more, size_t len)
 {
-    if (r->ncounts > c->len) {
-        uint64_t *n = interp__resize(c->mem, c->n, r->ncounts * sizeof *n);
+    while (len && !more[len - 1])
+        len--;
+    if (len > c->len) {
+        uint64_t *n = interp__resize(c->mem, c->n, len * sizeof *n);
         if (!n)
             return;
-        memset(n + c->len, 0, (r->ncounts - c->len) * sizeof *n);
+        memset(n + c->len, 0, (len - c->len) * sizeof *n);
         c->n = n;
-        c->len = r->ncounts;
+        c->len = len;
     }
-    for (size_t i = 0; i < r->ncounts; i++)
-        c->n[i] += r->counts[i];
+    for (size_t i = 0; i < len; i++)
+        c->n[i] += more[i];
+}
+void interp__redact_counts_take(struct interp__redact_counts *c, struct interp__redactor *r)
+{
+    add_counts(c, r->counts, r->ncounts);
+    if (r->ncounts)
+        memset(r->counts, 0, r->ncounts * sizeof *r->counts);
+}
+void interp__redact_counts_add(struct interp__redact_counts *c, const struct interp__redact_counts *more)
+{
+    add_counts(c, more->n, more->len);
 }
 void interp__redact_counts_json(const struct interp__redact_counts *c, struct interp__redact_set *s, struct interp__buf *out)
 {

@@ -49,12 +49,14 @@ void interp__redactor_idle(struct interp__redactor *r, int hard, struct interp__
 void interp__redactor_finish(struct interp__redactor *r, struct interp__buf *out);   /* end of the stream; afterwards r is as new, counts go on */
 size_t interp__redactor_held(const struct interp__redactor *r);    /* bytes that wait for what comes */
 size_t interp__redactor_bound(const struct interp__redactor *r);   /* most that it can ever be, gaps and line breaks apart */
+int interp__redactor_quiet(const struct interp__redactor *r);       /* nothing is held and no match is under way: a new one would do as well */
 int interp__redactor_lost(const struct interp__redactor *r);        /* ran out of memory */
 const struct interp__redact_stats *interp__redactor_stats(const struct interp__redactor *r);
 
-/* Hits by name. Add up several streams, then write {"name":count}. */
+/* Hits by name. Take them from several streams, then write {"name":count}. */
 struct interp__redact_counts { const struct interp__mem *mem; uint64_t *n; size_t len; };
-void interp__redact_counts_add(struct interp__redact_counts *c, const struct interp__redactor *r);
+void interp__redact_counts_take(struct interp__redact_counts *c, struct interp__redactor *r);   /* r counts from 0 again */
+void interp__redact_counts_add(struct interp__redact_counts *c, const struct interp__redact_counts *more);
 void interp__redact_counts_json(const struct interp__redact_counts *c, struct interp__redact_set *s, struct interp__buf *out);
 void interp__redact_counts_free(struct interp__redact_counts *c);
 #endif
