@@ -395,7 +395,7 @@ void interp__redactor_idle(struct interp__redactor *r, int hard, struct interp__
 void interp__redactor_finish(struct interp__redactor *r, struct interp__buf *out)
 {
     r->out = out;
-    if (!r->bad)
+    if (!r->bad && r->d)   /* something came */
         close_stretch(r, redact_end(r));
     if (r->bad) {
         say_bad(r);

@@ -26,6 +26,9 @@ enum {
 };
 
 struct interp__redact_set *interp__redact_set_new(const struct interp__mem *m);
+/* The same in memory of the caller's: interp__redact_set_size() bytes, zeroed, that stay until after the last reference has been dropped. */
+size_t interp__redact_set_size(void);
+void interp__redact_set_init(struct interp__redact_set *s, const struct interp__mem *m);
 struct interp__redact_set *interp__redact_set_ref(struct interp__redact_set *s);
 void interp__redact_set_free(struct interp__redact_set *s);        /* drops a reference; wipes with the last */
 /* Errors: INVAL (reasons redact-name, redact-short, redact-common, redact-pattern), LIMIT, NOMEM, UNSUPPORTED (no PCRE2 in this build). */

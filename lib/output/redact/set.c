@@ -12,6 +12,7 @@ struct chunk { struct chunk *next; uint8_t *p; size_t used, size; };
 struct interp__redact_set {
     struct interp__mem mem;
     atomic_uint refs;
+    int owned;                             /* freed by itself */
     pthread_mutex_t lock;                  /* everything below; never held while redacting */
     atomic_ullong generation;
     struct redact_snapshot *current;       /* NULL: has to be made */
@@ -186,14 +187,23 @@ static void changed(struct interp__redact_set *s)   /* under the lock */
 struct interp__redact_set *interp__redact_set_new(const struct interp__mem *m)
 {
     struct interp__redact_set *s = interp__alloc(m, sizeof *s);
-    if (!s)
-        return NULL;
+    if (s) {
+        interp__redact_set_init(s, m);
+        s->owned = 1;
+    }
+    return s;
+}
+size_t interp__redact_set_size(void)
+{
+    return sizeof(struct interp__redact_set);
+}
+void interp__redact_set_init(struct interp__redact_set *s, const struct interp__mem *m)
+{
     s->mem = *m;
     atomic_init(&s->refs, 1);
     atomic_init(&s->generation, 1);
     pthread_mutex_init(&s->lock, NULL);
     interp__redact_detector_switch(s->units, NULL, 1);
-    return s;
 }
 struct interp__redact_set *interp__redact_set_ref(struct interp__redact_set *s)
 {
@@ -218,7 +228,8 @@ void interp__redact_set_free(struct interp__redact_set *s)
     interp__free(&m, s->names);
     interp__free(&m, s->literals);
     pthread_mutex_destroy(&s->lock);
-    interp__free(&m, s);
+    if (s->owned)
+        interp__free(&m, s);
 }
 
 const char *interp__redact_set_name(struct interp__redact_set *s, uint32_t label)
