@@ -420,6 +420,7 @@ struct interp__exec *interp__exec_by_channel(struct interp_session *s, uint16_t 
 void interp__redact_out(struct interp_session *s, struct interp__redactor **r, const void *p, size_t n);
 void interp__redact_idle(struct interp_session *s, struct interp__redactor *r, int hard);
 void interp__redact_end(struct interp_session *s, struct interp__redactor *r);
+void interp__redact_text(struct interp_session *s, const void *p, size_t n);   /* a stream of its own */
 void interp__redact_result(struct interp_session *s, interp_result *r, struct interp__redact_counts *counts);   /* value, displays, error; then the counts */
 /* late.c */
 void interp__late_end(struct interp_session *s);

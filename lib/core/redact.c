@@ -124,8 +124,7 @@ void interp__redact_end(struct interp_session *s, struct interp__redactor *r)
     check(s);
 }
 
-/* One text into s->redacted. */
-static void whole(struct interp_session *s, const void *p, size_t n)
+void interp__redact_text(struct interp_session *s, const void *p, size_t n)
 {
     struct interp__buf first;
     interp__redact_out(s, &s->redact, p, n);
@@ -144,7 +143,7 @@ static void replace(struct interp_session *s, char **p, size_t *n)
 {
     if (!*p)
         return;
-    whole(s, *p, *n);
+    interp__redact_text(s, *p, *n);
     if (s->redacted.len == *n && (!*n || !memcmp(s->redacted.p, *p, *n)))
         return;
     char *copy = interp__strndup(&s->mem, s->redacted.p, s->redacted.len);
@@ -156,7 +155,7 @@ static void replace(struct interp_session *s, char **p, size_t *n)
 static void json_string(void *userdata, struct interp__buf *out, const char *p, size_t n)
 {
     struct interp_session *s = userdata;
-    whole(s, p, n);
+    interp__redact_text(s, p, n);
     interp__json_text(out, s->redacted.p, s->redacted.len);
 }
 /* A JSON text of ours, with what the guest said in its strings: they are redacted before they are encoded. Returns NULL without memory. */
