@@ -3,6 +3,7 @@
 
    No secret stands here or in a case file: examples are kept in parts, values are made at run time. */
 #include "tap.h"
+#include "../bench/corpus.h"
 #include "redact.h"
 #include <pthread.h>
 
@@ -351,6 +352,54 @@ TEST_LONG(properties, 280)
     }
 }
 
+/* The programs against the patterns they were made from: examples changed a little, cut, and made longer than the longest match. */
+TEST_LONG(programs_against_pcre2, 120)
+{
+    rows_or_skip();
+#ifdef INTERP_PCRE2
+    static uint8_t all[PATTERN_COUNT];
+    static const char *const before[] = { "", " ", "a", "-", "\"", "://", "=" }, *const after[] = { "", " ", "x", "=", "9", ".1", "@", "\"", "-" };
+    struct interp__redact_set *set = new_set();
+    struct oracle o;
+    struct interp__buf doc, got, want;
+    const char *from = getenv("REDACT_SEED");
+    uint64_t seed = from ? strtoull(from, NULL, 10) : 11, first = 1;
+    interp__redact_set_detector(set, "all", 1, NULL);
+    REQUIRE(oracle_init(&o, set) == 0);
+    memset(all, 1, sizeof all);
+    o.on = all;
+    interp__buf_init(&doc, MEM), interp__buf_init(&got, MEM), interp__buf_init(&want, MEM);
+    for (int i = 0; i < nrows; i++)
+        for (int round = 0; round < 40 / (int)tap_slow(); round++) {
+            const struct row *r = &rows[i];
+            doc.len = got.len = want.len = 0;
+            interp__buf_str(&doc, before[rnd(&seed, sizeof before / sizeof *before)]);
+            size_t at = doc.len, n = round % 3 == 1 ? 1 + rnd(&seed, (uint32_t)r->example_len) : r->example_len;
+            interp__buf_add(&doc, r->example, n);
+            for (uint32_t k = rnd(&seed, 3); k; k--)
+                doc.p[at + rnd(&seed, (uint32_t)n)] = (uint8_t)"aZ09_-./=: \n\"'%@"[rnd(&seed, 16)];
+            if (round % 3 == 2)
+                for (uint32_t k = round == 2 ? 2200 : rnd(&seed, 300); k; k--)
+                    interp__buf_add(&doc, r->example + r->example_len - 1 - (round % 4 ? 0 : rnd(&seed, 8)), 1);
+            interp__buf_str(&doc, after[rnd(&seed, sizeof after / sizeof *after)]);
+            interp__buf_str(&doc, "\n;;\n");
+            engine(set, doc.p, doc.len, (enum cut)rnd(&seed, 5), 0, &seed, &got, NULL);
+            oracle_run(&o, doc.p, doc.len, &want);
+            if (differs(&got, &want) && first++ < 4) {
+                FAIL("%s, round %d: PCRE2 says otherwise", r->name, round);
+                show("document", &doc), show("engine", &got), show("pcre2", &want);
+            }
+        }
+    MEASURE("matches", o.matches, "");
+    CHECK(o.matches > 500 / tap_slow());
+    interp__buf_free(&doc), interp__buf_free(&got), interp__buf_free(&want);
+    oracle_free(&o);
+    interp__redact_set_free(set);
+#else
+    SKIP("built without PCRE2");
+#endif
+}
+
 TEST(variants_of_the_prefilter)
 {
     redact_scan_fn *portable = interp__redact_scan_portable(), *vector = interp__redact_scan_vector();
@@ -583,6 +632,44 @@ TEST(bounded)
             interp__buf_free(&out);
         }
     interp__redact_set_free(s);
+}
+
+/* The most that is held in usual and in adversarial output; and what is taken for a secret where there is none. */
+TEST(corpora)
+{
+    enum { SIZE = 1 << 20 };
+    char *p = malloc(SIZE);
+    for (int which = 0; which < CORPORA; which++) {
+        struct interp__redact_set *s = new_set();
+        struct interp__buf out;
+        uint64_t seed = (uint64_t)which;
+        for (int i = 0; i < 64; i++) {
+            char v[64], name[16];
+            corpus_value(v, i);
+            snprintf(name, sizeof name, "v%d", i);
+            add(s, name, v, INTERP_NTS);
+        }
+        corpus_fill(which, p, SIZE);
+        interp__buf_init(&out, MEM);
+        struct interp__redactor *r = interp__redactor_new(s, MEM);
+        for (size_t at = 0; at < SIZE;) {
+            size_t n = 1 + rnd(&seed, 5000);
+            n = n < SIZE - at ? n : SIZE - at;
+            interp__redactor_push(r, p + at, n, &out);
+            at += n;
+        }
+        const struct interp__redact_stats *st = interp__redactor_stats(r);
+        CHECK(st->held_max <= interp__redactor_bound(r));
+        int found = 0;
+        for (size_t i = 0; i < r->ncounts; i++)
+            found += r->counts[i] > 0;
+        printf("# %s: held %zu at most of %zu, %d kinds found\n", corpus_names[which], st->held_max, interp__redactor_bound(r), found);
+        CHECK(found == 0 || (which != CORPUS_TABLES && which != CORPUS_JSON && which != CORPUS_BASE64 && which < CORPUS_EYJ));
+        interp__redactor_free(r);
+        interp__buf_free(&out);
+        interp__redact_set_free(s);
+    }
+    free(p);
 }
 
 /* ---- while running */

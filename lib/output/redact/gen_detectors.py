@@ -184,6 +184,14 @@ def matter(program):
     return [op for op in program if op[0] in ('set', 'octet', 'pem')]
 
 
+def needed(program):
+    """The part that each match has."""
+    for i, op in enumerate(program):
+        if op[0] == 'accept':
+            return matter(program[:i])
+    return matter(program)
+
+
 def check(program):
     """A run of variable length must end where its bytes end, whatever comes next."""
     ops = matter(program)
@@ -327,7 +335,7 @@ def rate(sets):
 
 def windows(program):
     """{(nearest, farthest distance from the match's start): (rate, sets)} of the best window at each: its four, and the four after them."""
-    ops = matter(program)
+    ops = needed(program)
     stretches, current, near, far = [], [], 0, 0        # a stretch: sets that follow each other, and where its first may stand
 
     def close(padding):
@@ -540,7 +548,7 @@ class Tables:
     def prefix(self, program, unit, key):
         """What a match may look like up to the end of its window, when it starts with a fixed text: a tail of a buffer like that is held."""
         need, sets = key[1] + 4, []
-        for op in matter(program):
+        for op in needed(program):
             lo, hi = bounds(op)
             sets += [first_set(op)] * min(lo, need)
             if lo != hi or len(sets) >= need:
