@@ -137,6 +137,10 @@ void interp__redact_text(struct interp_session *s, const void *p, size_t n)
     interp__buf_free(&s->redacted);
     s->redacted = first;
     check(s);
+    if (interp__redactor_lost(s->redact)) {   /* the next text has another chance */
+        interp__redactor_free(s->redact);
+        s->redact = NULL;
+    }
 }
 /* Replaces a text by its redacted form. */
 static void replace(struct interp_session *s, char **p, size_t *n)

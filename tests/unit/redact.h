@@ -209,7 +209,8 @@ static inline void o_stretch(struct oracle *o, const uint8_t *d, size_t n, const
     o_values(o, d, n, norm, at, len, 1);
     free(norm);
     free(at);
-    qsort(o->ranges, o->nranges, sizeof *o->ranges, o_order);
+    if (o->nranges)
+        qsort(o->ranges, o->nranges, sizeof *o->ranges, o_order);
     size_t next = 0, covered = 0;
     int newline = 0;
     for (size_t i = 0; i <= n; i++) {
