@@ -421,6 +421,9 @@ void interp__redact_out(struct interp_session *s, struct interp__redactor **r, c
 void interp__redact_idle(struct interp_session *s, struct interp__redactor *r, int hard);
 void interp__redact_end(struct interp_session *s, struct interp__redactor *r);
 void interp__redact_text(struct interp_session *s, const void *p, size_t n);   /* a stream of its own */
+/* Words of a backend's for logs and errors, which may quote a registered value. Gives p itself when nothing is registered; else out holds what it gives, NUL
+   behind. */
+const char *interp__redact_words(interp_ctx *x, const char *p, size_t n, struct interp__buf *out);
 void interp__redact_result(struct interp_session *s, interp_result *r, struct interp__redact_counts *counts);   /* value, displays, error; then the counts */
 /* late.c */
 void interp__late_end(struct interp_session *s);

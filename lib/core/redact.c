@@ -142,6 +142,20 @@ void interp__redact_text(struct interp_session *s, const void *p, size_t n)
         s->redact = NULL;
     }
 }
+const char *interp__redact_words(interp_ctx *x, const char *p, size_t n, struct interp__buf *out)
+{
+    interp__buf_init(out, &x->mem);
+    if (!p || interp__redact_set_empty(x->redact))
+        return p;
+    struct interp__redactor *r = interp__redactor_new(x->redact, &x->mem);
+    if (!r)
+        return LOST;
+    interp__redactor_push(r, p, n, out);
+    interp__redactor_finish(r, out);
+    interp__redactor_free(r);
+    const char *words = interp__buf_text(out);
+    return words ? words : LOST;
+}
 /* Replaces a text by its redacted form. */
 static void replace(struct interp_session *s, char **p, size_t *n)
 {

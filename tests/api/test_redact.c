@@ -296,4 +296,45 @@ TEST(shells_and_detectors)
     interp_ctx_free(x);
 }
 
+/* ---- words of a backend: a message that quotes what it was given */
+
+static interp_status b_open(void *u, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst)
+{
+    (void)u, (void)spec, (void)inst;
+    h->log(l, 1, "starting with KEY=" SECRET, strlen("starting with KEY=" SECRET));
+    return h->fail(l, INTERP_E_BACKEND, "no-start", 0, "could not start: env KEY=" SECRET, "unset " SECRET " and try again");
+}
+static void b_nothing(void *inst) { (void)inst; }
+static interp_status b_read(void *inst, void *p, size_t cap, size_t *n) { (void)inst, (void)p, (void)cap, (void)n; return INTERP_DONE; }
+static interp_status b_write(void *inst, const void *p, size_t len, size_t *n) { (void)inst, (void)p, (void)len, (void)n; return INTERP_DONE; }
+static interp_status b_kill(void *inst) { (void)inst; return INTERP_OK; }
+static char logged[400];
+static void keep_log(void *u, int32_t level, const char *msg, size_t len)
+{
+    (void)u, (void)level;
+    snprintf(logged, sizeof logged, "%.*s", (int)len, msg);
+}
+TEST(words_of_a_backend)
+{
+    static const interp_backend_ops ops = { .struct_size = sizeof ops, .name = "quoting", .open = b_open, .advance = b_nothing, .read = b_read, .write = b_write,
+                                            .kill = b_kill, .close = b_nothing, .abandon = b_nothing };
+    for (int registered = 0; registered < 2; registered++) {
+        interp_ctx *x = new_ctx(0);
+        interp_session *s = NULL;
+        interp_error *e = NULL;
+        NEED(interp_ctx_add_backend(x, &ops, NULL, NULL, ERR));
+        NEED(interp_ctx_set_log(x, keep_log, NULL, NULL, ERR));
+        if (registered)
+            NEED(interp_redact_add(x, "KEY", SECRET, INTERP_NTS, ERR));
+        interp_config *c = new_config(x, "{\"backend\":\"quoting\"}");
+        CHECK(interp_session_open(x, c, &s, &e) == INTERP_E_BACKEND);
+        CHECK_STR(interp_error_message(e), registered ? "could not start: env KEY=[REDACTED:KEY]" : "could not start: env KEY=" SECRET);
+        CHECK_STR(interp_error_remedy(e), registered ? "unset [REDACTED:KEY] and try again" : "unset " SECRET " and try again");
+        CHECK_STR(logged, registered ? "quoting: starting with KEY=[REDACTED:KEY]" : "quoting: starting with KEY=" SECRET);
+        interp_error_free(e);
+        interp_config_free(c);
+        interp_ctx_free(x);
+    }
+}
+
 TAP_MAIN()
