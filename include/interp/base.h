@@ -78,7 +78,7 @@ INTERP_API uint32_t interp_version_number(void);
 INTERP_API const char *interp_version(void);
 /** "INTERP_E_BUSY" and so on; never NULL, also for a code that this library does not know. Static. T1. */
 INTERP_API const char *interp_status_name(interp_status st);
-/** 1 when this build has the feature, else 0: "backend.local", "backend.docker", "backend.podman", "agent.x86_64", "agent.aarch64", "option.<name>", "request.<name>". T1. */
+/** 1 when this build has the feature, else 0: "backend.local", "backend.docker", "backend.podman", "agent.x86_64", "agent.aarch64", "redact.pcre2", "option.<name>", "request.<name>". T1. */
 INTERP_API int32_t interp_has(const char *feature);
 
 /* ---- errors. All getters accept NULL. Thread class T1 (an error is immutable). */

@@ -58,7 +58,7 @@ INTERP_API const char *interp_result_text(const interp_result *r, int32_t stream
 INTERP_API const void *interp_result_head(const interp_result *r, int32_t stream, size_t *len);
 /** The kept end of a stream, bytes; empty unless it was truncated. */
 INTERP_API const void *interp_result_tail(const interp_result *r, int32_t stream, size_t *len);
-/** All bytes that the stream had, kept or not. */
+/** All bytes that the stream had, kept or not; counted as it is seen, after redaction. */
 INTERP_API uint64_t interp_result_total_bytes(const interp_result *r, int32_t stream);
 /** All newlines that the stream had, plus one for an unfinished last line. */
 INTERP_API uint64_t interp_result_total_lines(const interp_result *r, int32_t stream);

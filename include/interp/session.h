@@ -122,7 +122,7 @@ INTERP_API int32_t interp_event_type(const interp_event *e);
 INTERP_API uint64_t interp_event_exec(const interp_event *e);
 /** INTERP_STREAM_*; 0 when it has none. */
 INTERP_API int32_t interp_event_stream(const interp_event *e);
-/** Byte offset in that exec's stream. */
+/** Byte offset in that exec's stream as it is seen, after redaction. */
 INTERP_API uint64_t interp_event_offset(const interp_event *e);
 /** Length of a GAP in bytes; 0 otherwise. */
 INTERP_API uint64_t interp_event_missing(const interp_event *e);

@@ -263,7 +263,16 @@ const char *interp__json_key(const struct interp__json *j, const struct interp__
     return n->key_len || j->text.len > n->key ? (const char *)j->text.p + n->key : "";
 }
 
+static void plain(void *userdata, struct interp__buf *out, const char *p, size_t n)
+{
+    (void)userdata;
+    interp__json_text(out, p, n);
+}
 void interp__json_write(struct interp__buf *out, const struct interp__json *j, uint32_t index)
+{
+    interp__json_write_by(out, j, index, plain, NULL);
+}
+void interp__json_write_by(struct interp__buf *out, const struct interp__json *j, uint32_t index, interp__json_text_fn *text, void *userdata)
 {
     /* walks the flat list; the ends of the open containers stand on a small stack */
     uint32_t end[INTERP__JSON_DEPTH + 1], depth = 0, stop_at = interp__json_at(j, index)->next;
@@ -275,14 +284,14 @@ void interp__json_write(struct interp__buf *out, const struct interp__json *j, u
             interp__buf_str(out, ",");
         first = 0;
         if (depth && is_object[depth - 1]) {
-            interp__json_text(out, interp__json_key(j, n), n->key_len);
+            text(userdata, out, interp__json_key(j, n), n->key_len);
             interp__buf_str(out, ":");
         }
         switch (n->type) {
         case INTERP__JSON_NULL: interp__buf_str(out, "null"); break;
         case INTERP__JSON_BOOL: interp__buf_str(out, n->i ? "true" : "false"); break;
         case INTERP__JSON_INT: case INTERP__JSON_REAL: interp__buf_add(out, interp__json_string(j, n), n->text_len); break;
-        case INTERP__JSON_STRING: interp__json_text(out, interp__json_string(j, n), n->text_len); break;
+        case INTERP__JSON_STRING: text(userdata, out, interp__json_string(j, n), n->text_len); break;
         case INTERP__JSON_ARRAY: case INTERP__JSON_OBJECT:
             interp__buf_str(out, n->type == INTERP__JSON_OBJECT ? "{" : "[");
             is_object[depth] = n->type == INTERP__JSON_OBJECT;

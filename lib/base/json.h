@@ -34,6 +34,9 @@ const char *interp__json_string(const struct interp__json *j, const struct inter
 const char *interp__json_key(const struct interp__json *j, const struct interp__json_node *n);
 /* Writes a node and all below it as compact JSON. */
 void interp__json_write(struct interp__buf *out, const struct interp__json *j, uint32_t index);
+/* The same; each key and string is written by text, quotes included. */
+typedef void interp__json_text_fn(void *userdata, struct interp__buf *out, const char *p, size_t n);
+void interp__json_write_by(struct interp__buf *out, const struct interp__json *j, uint32_t index, interp__json_text_fn *text, void *userdata);
 
 /* Output: a JSON string of any bytes; what is not UTF-8 becomes U+FFFD. */
 void interp__json_text(struct interp__buf *out, const void *p, size_t n);

@@ -115,7 +115,7 @@ void interp__call_unthrottle(struct interp_call *c)
     for (struct interp_event *e = c->current ? c->current : c->events; e; e = e == c->current ? c->events : e->next) {
         if (!e->channel)
             continue;
-        interp__peer_credit(c->session, e->channel, (uint32_t)e->len);
+        interp__peer_credit(c->session, e->channel, e->credit);
         e->channel = 0;
         c->exec->queued += interp__event_cost(e->len);
     }
@@ -213,8 +213,8 @@ interp_status interp_call_next(interp_call *c, const interp_event **ev)
     }
     if (c->current) {
         uint16_t channel = c->current->channel;
-        uint32_t n = (uint32_t)c->current->len;
-        size_t cost = interp__event_cost(n);
+        uint32_t n = c->current->credit;
+        size_t cost = interp__event_cost(c->current->len);
         if (c->current->type == INTERP_EV_LATE_OUTPUT)
             c->late_bytes -= cost;
         else if (c->current->type == INTERP_EV_OUTPUT && c->exec && c->exec->ending && c->exec->queued >= cost)

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "output/redact/redact.h"
 #include "output/stream.h"
 #include "wire/wire.h"
 #include <interp/backend.h>
@@ -134,6 +135,7 @@ struct interp_ctx {
     void *log_data;
     void (*log_destroy)(void *);
     uint64_t close_timeout;
+    struct interp__redact_set *redact;             /* has a lock of its own */
 };
 interp_status interp__ctx_check(interp_ctx *x, interp_error **err);            /* NULL, forked, callback */
 int  interp__forked(const interp_ctx *x);
@@ -213,13 +215,14 @@ struct interp_result {
     struct interp__late *late;
     uint32_t nlate;
     uint64_t late_dropped;
-    char *session, *language, *kernel;
+    char *session, *language, *kernel, *redactions;   /* redactions: JSON object; NULL: none */
     uint64_t number;
     atomic_uintptr_t json;                         /* built at first use */
     size_t json_len;
 };
 interp_result *interp__result_new(const struct interp__mem *m);
 void interp__result_build_json(const interp_result *r, struct interp__buf *out);
+int interp__mime_is_text(const char *mime);
 const char *interp__outcome_name(int32_t outcome);
 const char *interp__state_name(int32_t state);
 const char *interp__signal_name(int32_t sig);
@@ -243,6 +246,7 @@ struct interp_event {
     int32_t type, stream;
     uint64_t exec, offset, seq, missing;           /* missing: length of a gap */
     uint16_t channel;                              /* gets credit back when pulled; 0: none */
+    uint32_t credit;                               /* bytes of the guest's that it stands for: redaction changes their number */
     size_t len;
     char data[];                                   /* NUL behind */
 };
@@ -301,6 +305,7 @@ struct interp__kernel {
     struct interp__exec *current, *queued;
 };
 #define INTERP__INPUT_QUEUE (256u << 10)           /* of an interactive exec: twice what the agent takes ahead */
+enum { INTERP__IDLE_SOFT, INTERP__IDLE_HARD, INTERP__IDLE_NONE };
 struct interp__exec {
     struct interp_call *call;
     struct interp__kernel *kernel;
@@ -319,6 +324,10 @@ struct interp__exec {
     uint64_t dropped[2];                           /* not told since the last event of that stream: the next one is a gap */
     uint32_t tx_credit[2], rx_left[3], rx_owed[3]; /* base, base+1, base+2 */
     uint64_t offset[2];
+    struct interp__redactor *redact[2];            /* made with the first output */
+    uint64_t held_since[2];                        /* when the last output came, some of which is held */
+    uint8_t idle[2];                               /* INTERP__IDLE_SOFT, _HARD: what comes next; _NONE: nothing is held */
+    struct interp__redact_counts counts;
     struct interp__stream out[2];
     struct interp__kframes frames;
     interp_result *result;
@@ -350,9 +359,12 @@ struct interp_session {
     uint32_t nlate;
     size_t late_bytes;
     uint64_t late_dropped;
-    struct interp__past { uint8_t id[WIRE_ID]; uint64_t number, offset[2]; } past[256];   /* execs that ended, for late output */
+    struct interp__past { uint8_t id[WIRE_ID]; uint64_t number, offset[2]; struct interp__redactor *redact[2]; } past[256];   /* execs that ended, for late output */
     uint32_t npast;
     uint32_t late_owed;
+    struct interp__redactor *redact;               /* for values, displays and errors, each a stream of its own */
+    struct interp__buf redacted;                   /* what one of them gave last */
+    struct interp__redact_counts late_counts;      /* for the next result */
     struct interp__buf info;
     void *userdata;
     interp_error *gone;                            /* why, for what comes later */
@@ -398,10 +410,23 @@ void interp__exec_output(struct interp_session *s, struct interp__exec *e, int s
 void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const struct wire_exit *m);
 void interp__exec_end(struct interp_session *s, struct interp__exec *e, int32_t outcome, const char *cause, int32_t state, int32_t ran);   /* the host's own word */
 void interp__exec_cancel(struct interp_session *s, struct interp__exec *e, int hard);
+void interp__exec_idle(struct interp_session *s, struct interp__exec *e, uint64_t now);   /* held output that nothing follows */
+uint64_t interp__exec_idle_due(const struct interp__exec *e);
 void interp__exec_free(struct interp_session *s, struct interp__exec *e);
 struct interp__exec *interp__exec_by_id(struct interp_session *s, const uint8_t id[WIRE_ID]);
 struct interp__exec *interp__exec_by_channel(struct interp_session *s, uint16_t channel);
+/* redact.c: what comes from a sandbox passes here before anybody sees it */
+/* Redacts into s->redacted; *r is made at first use. Without memory a label stands for the bytes. */
+void interp__redact_out(struct interp_session *s, struct interp__redactor **r, const void *p, size_t n);
+void interp__redact_idle(struct interp_session *s, struct interp__redactor *r, int hard);
+void interp__redact_end(struct interp_session *s, struct interp__redactor *r);
+void interp__redact_text(struct interp_session *s, const void *p, size_t n);   /* a stream of its own */
+/* Words of a backend's for logs and errors, which may quote a registered value. Gives p itself when nothing is registered; else out holds what it gives, NUL
+   behind. */
+const char *interp__redact_words(interp_ctx *x, const char *p, size_t n, struct interp__buf *out);
+void interp__redact_result(struct interp_session *s, interp_result *r, struct interp__redact_counts *counts);   /* value, displays, error; then the counts */
 /* late.c */
+void interp__late_end(struct interp_session *s);
 void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int stream, uint32_t dropped, const uint8_t *p, size_t n);
 void interp__late_events(struct interp_session *s, struct interp_call *c);
 void interp__late_give(struct interp_session *s, interp_result *r);

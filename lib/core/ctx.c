@@ -97,6 +97,7 @@ static void destroy(interp_ctx *x)
     }
     for (int i = 0; i < 2; i++)
         interp__free(&x->mem, x->agents[i].p);
+    interp__redact_set_free(x->redact);
     if (x->flags & INTERP_CTX_LOOP)
         interp__loop_close(&x->loop, forked);
     if (x->wake >= 0) {
@@ -133,7 +134,8 @@ interp_status interp_ctx_new_alloc(uint32_t flags, interp_realloc_fn fn, void *u
     if (flags & ~(uint32_t)INTERP_CTX_LOOP)
         return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "interp_ctx_new: unknown flags 0x%x", flags);
     struct interp__mem m = { fn, userdata };
-    interp_ctx *x = interp__alloc(&m, sizeof *x);
+    const size_t at = (sizeof(interp_ctx) + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+    interp_ctx *x = interp__alloc(&m, at + interp__redact_set_size());
     if (!x)
         return interp__nomem(err);
     x->mem = m;
@@ -144,6 +146,8 @@ interp_status interp_ctx_new_alloc(uint32_t flags, interp_realloc_fn fn, void *u
     x->loop.mem = &x->mem;
     atomic_init(&x->refs, 1);
     pthread_mutex_init(&x->lock, NULL);
+    x->redact = (struct interp__redact_set *)(void *)((char *)x + at);
+    interp__redact_set_init(x->redact, &x->mem);
     x->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (x->wake >= 0)
         interp__fds_add(x->wake);

@@ -79,6 +79,8 @@ static void deadlines(struct interp_session *s, uint64_t now)
 again:
     for (struct interp_call *c = s->calls; c; c = c->next) {
         struct interp__exec *e = c->exec;
+        if (e && !c->done)
+            interp__exec_idle(s, e, now);
         if (e && !e->sent && e->timeout != INTERP__NEVER && now >= interp__after(e->started, e->timeout)) {
             /* it waits behind another, whose grace is not its own */
             interp__exec_end(s, e, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_PRESERVED, 0);
@@ -187,6 +189,7 @@ uint64_t interp__session_due(const struct interp_session *s)
         if (interp__cancel_count(c->cancel) > c->cancel_seen)
             return 0;
         if (c->exec) {
+            due = interp__min(due, interp__exec_idle_due(c->exec));
             if (c->exec->sent)
                 due = interp__min(due, c->exec->deadline);
             if (!c->exec->sent || (c->exec->streaming && !c->exec->ending))

@@ -114,6 +114,9 @@ void interp__exec_free(struct interp_session *s, struct interp__exec *e)
     interp__buf_free(&e->input);
     interp__wipe(e->env.p, e->env.cap);
     interp__buf_free(&e->env);
+    interp__redactor_free(e->redact[0]);
+    interp__redactor_free(e->redact[1]);
+    interp__redact_counts_free(&e->counts);
     interp__stream_free(&e->out[0]);
     interp__stream_free(&e->out[1]);
     interp__kframes_free(&e->frames);
@@ -133,6 +136,7 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
     interp__buf_init(&e->env, &s->mem);
     interp__stream_init(&e->out[0], &s->mem, s->v.head, s->v.tail);
     interp__stream_init(&e->out[1], &s->mem, s->v.head, s->v.tail);
+    e->counts.mem = &s->mem;
     e->call = c;
     e->kernel = k;
     e->number = s->execs + 1;
@@ -251,7 +255,8 @@ static void gap(struct interp_session *s, struct interp__exec *e, int stream, ui
     interp__call_event(e->call, v);
 }
 
-void interp__exec_output(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n)
+/* n redacted bytes to the consumer and the result; they stand for raw bytes of the guest's. */
+static void put(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n, size_t raw)
 {
     struct interp_call *c = e->call;
     uint64_t offset = e->offset[stream - 1];
@@ -270,8 +275,9 @@ void interp__exec_output(struct interp_session *s, struct interp__exec *e, int s
             v->offset = offset;
             if (e->ending)
                 e->queued += interp__event_cost(n);
-            else {
+            else if (raw) {
                 v->channel = channel;
+                v->credit = (uint32_t)raw;
                 held = 1;   /* its credit goes back when it is pulled */
             }
             interp__call_event(c, v);
@@ -279,8 +285,50 @@ void interp__exec_output(struct interp_session *s, struct interp__exec *e, int s
             e->dropped[stream - 1] += n;
     }
     interp__stream_feed(&e->out[stream - 1], p, n);
-    if (!held)
-        interp__peer_credit(s, channel, (uint32_t)n);
+    if (!held && raw)
+        interp__peer_credit(s, channel, (uint32_t)raw);
+}
+
+/* What redaction gave, in pieces that fit an event: labels may have made it longer. */
+static void put_redacted(struct interp_session *s, struct interp__exec *e, int stream, size_t raw)
+{
+    enum { PIECE = 64 << 10 };
+    size_t n = s->redacted.len, at = 0;
+    for (; n - at > PIECE; at += PIECE)
+        put(s, e, stream, s->redacted.p + at, PIECE, 0);
+    put(s, e, stream, s->redacted.p + at, n - at, raw);
+}
+
+void interp__exec_output(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n)
+{
+    struct interp__redactor **r = &e->redact[stream - 1];
+    interp__redact_out(s, r, p, n);
+    int held = *r && interp__redactor_held(*r);
+    e->idle[stream - 1] = held ? INTERP__IDLE_SOFT : INTERP__IDLE_NONE;
+    e->held_since[stream - 1] = held && e->streaming ? interp__now() : 0;
+    put_redacted(s, e, stream, n);
+}
+
+uint64_t interp__exec_idle_due(const struct interp__exec *e)
+{
+    uint64_t due = INTERP__NEVER;
+    for (int i = 0; i < 2 && e->streaming; i++)   /* else nobody waits for it */
+        if (e->redact[i] && e->idle[i] != INTERP__IDLE_NONE)
+            due = interp__min(due, interp__after(e->held_since[i], interp__ms(e->idle[i] == INTERP__IDLE_SOFT ? INTERP__REDACT_IDLE_MS : INTERP__REDACT_HARD_MS)));
+    return due;
+}
+void interp__exec_idle(struct interp_session *s, struct interp__exec *e, uint64_t now)
+{
+    for (int i = 0; i < 2 && now >= interp__exec_idle_due(e); i++) {
+        if (!e->redact[i] || e->idle[i] == INTERP__IDLE_NONE)
+            continue;
+        int hard = now >= interp__after(e->held_since[i], interp__ms(INTERP__REDACT_HARD_MS));
+        if (!hard && (e->idle[i] == INTERP__IDLE_HARD || now < interp__after(e->held_since[i], interp__ms(INTERP__REDACT_IDLE_MS))))
+            continue;
+        interp__redact_idle(s, e->redact[i], hard);
+        e->idle[i] = hard || !interp__redactor_held(e->redact[i]) ? INTERP__IDLE_NONE : INTERP__IDLE_HARD;   /* what is left waits for its end */
+        put_redacted(s, e, i + 1, 0);
+    }
 }
 
 /* The kernel takes what waits for it; the call gets its result. */
@@ -289,6 +337,12 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     interp_result *r = e->result;
     struct interp__kernel *k = e->kernel;
     struct interp_call *c = e->call;
+    for (int i = 0; i < 2; i++)
+        if (e->redact[i]) {
+            interp__redact_end(s, e->redact[i]);
+            put_redacted(s, e, i + 1, 0);
+            interp__redact_counts_take(&e->counts, e->redact[i]);
+        }
     gap(s, e, INTERP_STREAM_STDOUT, e->offset[0]);
     gap(s, e, INTERP_STREAM_STDERR, e->offset[1]);
     e->result = NULL;
@@ -296,6 +350,7 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     interp__stream_finish(&e->out[1], &r->out[1]);
     interp__late_remember(s, e);
     interp__late_give(s, r);
+    interp__redact_result(s, r, &e->counts);
     if (k->current == e)
         k->current = NULL;
     if (k->queued == e)

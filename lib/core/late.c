@@ -4,9 +4,20 @@
 
 enum { HELD_MAX = 65536, ITEMS_MAX = 64, QUEUED_MAX = 256 << 10 };
 
+static void forget(struct interp_session *s, struct interp__past *p)
+{
+    for (int i = 0; i < 2; i++) {
+        if (p->redact[i])
+            s->late_dropped += interp__redactor_held(p->redact[i]);
+        interp__redactor_free(p->redact[i]);
+        p->redact[i] = NULL;
+    }
+}
+
 void interp__late_remember(struct interp_session *s, const struct interp__exec *e)
 {
     struct interp__past *p = &s->past[s->npast++ % (sizeof s->past / sizeof *s->past)];
+    forget(s, p);
     memcpy(p->id, e->id, WIRE_ID);
     p->number = e->number;
     p->offset[0] = e->offset[0];
@@ -34,19 +45,10 @@ static int tell(struct interp_session *s, struct interp_call *c, uint64_t number
     return 0;
 }
 
-void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int stream, uint32_t dropped, const uint8_t *p, size_t n)
+static void deliver(struct interp_session *s, struct interp__past *past, int stream, const uint8_t *p, size_t n)
 {
-    struct interp__past *past = find(s, id);
-    uint64_t number = past ? past->number : 0, offset;
-    /* the agent's window comes back at once: what is kept here has a bound of its own */
-    interp__peer_credit(s, WIRE_CHANNEL_LATE, (uint32_t)n);
-    if (!past) {   /* of an exec so long ago that its number is forgotten */
-        s->late_dropped += dropped + n;
-        return;
-    }
-    offset = past->offset[stream - 1] + dropped;
-    past->offset[stream - 1] += dropped + n;
-    s->late_dropped += dropped;
+    uint64_t number = past->number, offset = past->offset[stream - 1];
+    past->offset[stream - 1] += n;
     if (!n)
         return;
     for (struct interp_call *c = s->calls; c; c = c->next)
@@ -79,9 +81,51 @@ void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int 
     s->late_dropped += n - keep;
 }
 
+/* What redaction gave of a stream. A redactor is kept only while it knows something: a guest may have hundreds of streams. */
+static void came(struct interp_session *s, struct interp__past *past, int stream)
+{
+    struct interp__redactor **r = &past->redact[stream - 1];
+    deliver(s, past, stream, s->redacted.p, s->redacted.len);
+    if (*r)
+        interp__redact_counts_take(&s->late_counts, *r);
+    if (*r && interp__redactor_quiet(*r)) {
+        interp__redactor_free(*r);
+        *r = NULL;
+    }
+}
+
+/* Late streams have no end: before somebody takes what there is, what is held goes out, but for the starts of secrets. */
+static void settle(struct interp_session *s)
+{
+    for (size_t k = 0; k < sizeof s->past / sizeof *s->past; k++)
+        for (int i = 0; i < 2; i++)
+            if (s->past[k].redact[i]) {
+                interp__redact_idle(s, s->past[k].redact[i], 1);
+                came(s, &s->past[k], i + 1);
+            }
+}
+
+void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int stream, uint32_t dropped, const uint8_t *p, size_t n)
+{
+    struct interp__past *past = find(s, id);
+    /* the agent's window comes back at once: what is kept here has a bound of its own */
+    interp__peer_credit(s, WIRE_CHANNEL_LATE, (uint32_t)n);
+    if (!past) {   /* of an exec so long ago that its number is forgotten */
+        s->late_dropped += dropped + n;
+        return;
+    }
+    past->offset[stream - 1] += dropped;
+    s->late_dropped += dropped;
+    if (!n)
+        return;
+    interp__redact_out(s, &past->redact[stream - 1], p, n);
+    came(s, past, stream);
+}
+
 /* A streaming exec gets what is held as events before its own output. */
 void interp__late_events(struct interp_session *s, struct interp_call *c)
 {
+    settle(s);
     for (uint32_t i = 0; i < s->nlate; i++)
         if (tell(s, c, s->late[i].exec, s->late[i].stream, s->late[i].offset, s->late[i].data.p, s->late[i].data.len))
             s->late_dropped += s->late[i].data.len;
@@ -90,6 +134,7 @@ void interp__late_events(struct interp_session *s, struct interp_call *c)
 
 void interp__late_give(struct interp_session *s, interp_result *r)
 {
+    settle(s);
     r->late = s->late;
     r->nlate = s->nlate;
     r->late_dropped = s->late_dropped;
@@ -109,4 +154,12 @@ void interp__late_free(struct interp_session *s)
     s->late = NULL;
     s->nlate = 0;
     s->late_bytes = 0;
+}
+
+void interp__late_end(struct interp_session *s)
+{
+    interp__late_free(s);
+    for (size_t k = 0; k < sizeof s->past / sizeof *s->past; k++)
+        forget(s, &s->past[k]);
+    interp__redact_counts_free(&s->late_counts);
 }

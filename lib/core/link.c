@@ -44,8 +44,13 @@ static interp_status host_fail(interp_link *l, interp_status code, const char *r
     if (code >= 0)
         code = INTERP_E_BACKEND;
     if (!l->fault) {
+        struct interp__buf text, hint;
+        message = interp__redact_words(l->ctx, message, message ? strlen(message) : 0, &text);
+        remedy = interp__redact_words(l->ctx, remedy, remedy ? strlen(remedy) : 0, &hint);
         struct interp__fault f = { code, reason, remedy, sys_errno, 0 };
         interp__fail_with(&l->ctx->mem, &l->fault, &f, "%s", message ? message : "the backend failed");
+        interp__buf_free(&text);
+        interp__buf_free(&hint);
     }
     return code;
 }
@@ -92,7 +97,12 @@ static void *host_realloc(interp_link *l, void *p, size_t old_size, size_t new_s
 }
 static void host_log(interp_link *l, int32_t level, const char *msg, size_t len)
 {
-    interp__ctx_log(l->ctx, level, "%s: %.*s", l->backend->name, len > 1024 ? 1024 : (int)len, msg);
+    struct interp__buf text;
+    const char *words = interp__redact_words(l->ctx, msg, len, &text);
+    if (words != msg)
+        len = strlen(words);
+    interp__ctx_log(l->ctx, level, "%s: %.*s", l->backend->name, len > 1024 ? 1024 : (int)len, words);
+    interp__buf_free(&text);
 }
 
 static const interp_host_ops HOST = {

@@ -44,7 +44,7 @@ static void stream(struct interp__buf *b, const char *key, const struct interp__
     interp__buf_fmt(b, ",\"total_bytes\":%" PRIu64 ",\"total_lines\":%" PRIu64 ",\"truncated\":%s,\"spill\":null}", k->total, k->lines, k->truncated ? "true" : "false");
 }
 
-static int is_text(const char *mime)
+int interp__mime_is_text(const char *mime)
 {
     size_t n = strlen(mime);
     return !strncmp(mime, "text/", 5) || !strcmp(mime, "image/svg+xml") || !strcmp(mime, "application/json") || !strcmp(mime, "application/javascript") ||
@@ -77,7 +77,7 @@ static void bundle(struct interp__buf *b, const interp_result *r, uint32_t numbe
         first = 0;
         interp__json_text(b, p->mime, strlen(p->mime));
         interp__buf_str(b, ":");
-        if (is_text(p->mime))
+        if (interp__mime_is_text(p->mime))
             interp__json_text(b, p->data, p->len);
         else
             interp__json_base64(b, p->data, p->len);
@@ -158,7 +158,7 @@ void interp__result_build_json(const interp_result *r, struct interp__buf *b)
     counter(b, "memory_peak_bytes", r->memory_peak, 0);
     interp__buf_fmt(b, "\"oom_kills\":%u,\"limits_hit\":", r->oom_kills);
     limits(b, r->limits_hit);
-    interp__buf_str(b, "},\"network\":[],\"redactions\":{},\"denied\":null,\"late\":[");
+    interp__buf_fmt(b, "},\"network\":[],\"redactions\":%s,\"denied\":null,\"late\":[", r->redactions ? r->redactions : "{}");
     for (uint32_t i = 0; i < r->nlate; i++) {
         const struct interp__late *l = &r->late[i];
         interp__buf_fmt(b, "%s{\"stream\":\"%s\",", i ? "," : "", l->stream == INTERP_STREAM_STDOUT ? "stdout" : "stderr");

@@ -62,12 +62,14 @@ void interp__session_unref(struct interp_session *s)
         s->kernels = k->next;
         interp__kernel_free(s, k);
     }
-    interp__late_free(s);
+    interp__late_end(s);
     interp__config_clear(&s->v, &s->mem);
     interp__wipe(s->env.text.p, s->env.text.cap);
     interp__buf_free(&s->env.text);
     interp__buf_free(&s->in);
     interp__buf_free(&s->out);
+    interp__redactor_free(s->redact);
+    interp__buf_free(&s->redacted);
     interp__buf_free(&s->info);
     interp_error_free(s->gone);
     struct interp__mem m = s->mem;
@@ -216,6 +218,8 @@ static interp_status session_new(interp_ctx *x, const interp_config *c, struct i
     interp__buf_init(&s->in, &s->mem);
     interp__buf_init(&s->out, &s->mem);
     interp__buf_init(&s->info, &s->mem);
+    interp__buf_init(&s->redacted, &s->mem);
+    s->late_counts.mem = &s->mem;
     interp__buf_init(&s->env.text, &s->mem);
     interp_status st = c ? interp__config_copy(&s->v, &c->v, &s->mem) : interp__config_defaults(&s->v, &s->mem);
     if (!st && c) {

@@ -44,6 +44,8 @@ int32_t interp_has(const char *feature)
         return &interp__blob_agent_x86_64_end[0] > &interp__blob_agent_x86_64[0];
     if (!strcmp(feature, "agent.aarch64"))
         return &interp__blob_agent_aarch64_end[0] > &interp__blob_agent_aarch64[0];
+    if (!strcmp(feature, "redact.pcre2"))
+        return interp__redact_has_patterns();
     if (!strncmp(feature, "option.", 7))
         return interp__option_known(0, feature + 7);
     if (!strncmp(feature, "request.", 8))

@@ -1,4 +1,4 @@
-/* stream.h - one output stream of an exec on its way out. Order of the pipeline: guest bytes -> (redaction, at its own time) -> consumer's events
+/* stream.h - one output stream of an exec on its way out. Order of the pipeline: guest bytes -> redaction -> consumer's events
    -> cap. What is kept: the first head_cap and the last tail_cap bytes; totals are of everything. */
 #ifndef INTERP_LIB_OUTPUT_STREAM_H
 #define INTERP_LIB_OUTPUT_STREAM_H

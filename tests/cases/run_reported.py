@@ -48,6 +48,8 @@ def options_of(option):
             config['pids'] = value
         elif key == 'env':
             config['env'] = {k: 'e' * 300000 if v == '<300000 x e>' else v for k, v in value.items()}
+        elif key == 'secrets':   # known to the code, and registered
+            config['env'] = dict(config.get('env', {}), **value)
         elif key == 'max_output_bytes':
             config.update(output_head_bytes=value * 3 // 4, output_tail_bytes=value - value * 3 // 4)
         elif (key, value) not in (('network', 'none'), ('read_only_root', True), ('backend', 'local')):
@@ -118,6 +120,8 @@ class Row:
                 if option.pop('new_session', False) or self.session:
                     self.close()
                 more = options_of(option)
+                for name, value in option.get('secrets', {}).items():
+                    self.host.redact(name, value)
                 if 'env' in more:
                     more['env'] = dict(self.config['env'], **more['env'])
                 self.config.update(more)

@@ -28,6 +28,7 @@ PROTOTYPES = {
     'interp_cancel_free': (None, _P),
     'interp_ctx_new': (_I, _U32, _PP, _PP),
     'interp_ctx_free': (None, _P),
+    'interp_redact_add': (_I, _P, _S, _S, _Z, _PP),
     'interp_config_new': (_I, _P, _PP, _PP),
     'interp_config_set_json': (_I, _P, _S, _Z, _PP),
     'interp_config_free': (None, _P),
@@ -152,6 +153,11 @@ class Host:
         size = _Z()
         pointer = getter(*handle, ctypes.byref(size))
         return ctypes.string_at(pointer, size.value) if pointer else b''
+
+    def redact(self, name, value):
+        """Registers a value that must not come out of any session."""
+        data = value.encode()
+        self.check(self.lib.interp_redact_add, self.ctx, name.encode(), data, len(data))
 
     def open(self, config=None):
         c, s = _P(), _P()

@@ -69,6 +69,22 @@ write('json', 'trailing', b'{} x')
 write('json', 'base64', b'aGVsbG8gd29ybGQ=')
 
 
+def redact(name, how, values, text):
+    write('redact', name, bytes([how, len(values)]) + b''.join(bytes([len(v) - 9]) + v for v in values) + text)
+
+
+V1, V2 = b'k7Jm2Qx9w4Rt6', b'abab-abab-abab-X'
+redact('plain', 1, [V1, V2], b'the \xfe\0\0 and \xfe\1\0\n')
+redact('encoded', 3, [V1], b'hex \xfe\0\1 wide \xfe\0\2 lines \xfe\0\3 colours \xfe\0\4\n')
+redact('again', 5, [V2], b'abab-abab-\xfe\0\0 abab-abab-abab')
+# 0xFD is left out by the target: no seed has a secret in one piece
+redact('token', 7, [], b'x gh\xfdp_' + b'0' * 40 + b', ey\xfdJhbcdefghij.ey\xfdJabcdefghijk.lmnopqrs\n')
+redact('key', 9, [], b'-----BEGIN RSA \xfdPRIVATE KEY-----\n' + (b'A' * 64 + b'\n') * 3 + b'-----END RSA \xfdPRIVATE KEY-----\nafter\n')
+redact('connection', 11, [], b'postgres:\xfd//user:pass\xfdword@host/db pass\xfdword="a b c" 10.1.2.3 /home/someone/x\n')
+redact('gaps', 13, [V1], b'k7Jm' + b'\0' * 300 + b'2Qx9w4Rt6\n' + b'\n' * 300 + b'\x1b[1')
+redact('idle', 0xC1, [V1], b'gh\xfdp_' + b'abc' * 13 + b' k7Jm2 \xfe\0\0 ')
+
+
 def record(what, kind, flags, channel, payload):
     return bytes([what, kind, flags, channel, len(payload)]) + payload
 

@@ -1,0 +1,343 @@
+/* test_redact.c - interp_redact_*: what a host registers, and a text redacted on the spot.
+   SPDX-License-Identifier: MIT */
+#include "api.h"
+#include <pthread.h>
+
+static const char *bytes(interp_ctx *x, const char *text, size_t n)
+{
+    static char kept[4096];
+    interp_redacted *r = NULL;
+    size_t len = 0;
+    REQUIRE(interp_redact_bytes(x, text, n, &r, NULL) == INTERP_OK);
+    const char *p = interp_redacted_data(r, &len);
+    CHECK(p[len] == 0 && len < sizeof kept);
+    memcpy(kept, p, len + 1);
+    interp_redacted_free(r);
+    return kept;
+}
+
+TEST(values)
+{
+    interp_ctx *x = NULL;
+    interp_error *e = NULL;
+    REQUIRE(interp_ctx_new(0, &x, NULL) == INTERP_OK);
+    CHECK(interp_redact_add(x, "DB_PASSWORD", "k7Jm2Qx9w4Rt", INTERP_NTS, &e) == INTERP_OK);
+    CHECK(interp_redact_add(x, "DB_PASSWORD", "k7Jm2Qx9w4Rt", INTERP_NTS, &e) == INTERP_OK);   /* again */
+    CHECK_STR(bytes(x, "a k7Jm2Qx9w4Rt b", 16), "a [REDACTED:DB_PASSWORD] b");
+    CHECK_STR(bytes(x, "hex 6b374a6d325178397734" "5274 b", 30), "hex [REDACTED:DB_PASSWORD] b");
+    CHECK_STR(bytes(x, "", 0), "");
+    CHECK(interp_redact_add(x, "short", "abc", 3, &e) == INTERP_E_INVAL && !strcmp(interp_error_reason(e), "redact-short"));
+    interp_error_free(e);
+    CHECK(interp_redact_add(x, "common", "password", 8, &e) == INTERP_E_INVAL && !strcmp(interp_error_reason(e), "redact-common"));
+    interp_error_free(e);
+    CHECK(interp_redact_add(NULL, "n", "k7Jm2Qx9w4Rt", 12, NULL) == INTERP_E_INVAL);
+    CHECK(interp_redact_add(x, NULL, "k7Jm2Qx9w4Rt", 12, NULL) == INTERP_E_INVAL);
+    CHECK(interp_redact_bytes(x, NULL, 3, NULL, NULL) == INTERP_E_INVAL);
+    interp_ctx_free(x);
+}
+TEST(counts)
+{
+    interp_ctx *x = NULL;
+    interp_redacted *r = NULL;
+    char text[200];
+    REQUIRE(interp_ctx_new(0, &x, NULL) == INTERP_OK);
+    CHECK(interp_redact_add(x, "one", "k7Jm2Qx9w4Rt", INTERP_NTS, NULL) == INTERP_OK);
+    CHECK(interp_redact_set_detector(x, "network", 1, NULL) == INTERP_OK);
+    int n = snprintf(text, sizeof text, "k7Jm2Qx9w4Rt 10.%s k7Jm2Qx9w4Rt\n", "1.2.3");
+    REQUIRE(interp_redact_bytes(x, text, (size_t)n, &r, NULL) == INTERP_OK);
+    interp_ctx_free(x);   /* the text outlives it */
+    CHECK_STR(interp_redacted_counts_json(r, NULL), "{\"ipv4-private\":1,\"one\":2}");
+    CHECK_STR(interp_redacted_data(r, NULL), "[REDACTED:one] [REDACTED:ipv4-private] [REDACTED:one]\n");
+    interp_redacted_free(r);
+    CHECK_STR(interp_redacted_data(NULL, NULL), "");
+    CHECK_STR(interp_redacted_counts_json(NULL, NULL), "{}");
+    interp_redacted_free(NULL);
+}
+TEST(switches)
+{
+    interp_ctx *x = NULL;
+    char text[100];
+    REQUIRE(interp_ctx_new(0, &x, NULL) == INTERP_OK);
+    int n = snprintf(text, sizeof text, "10.%s", "1.2.3 ");
+    CHECK_STR(bytes(x, text, (size_t)n), text);   /* off at first */
+    CHECK(interp_redact_set_detector(x, "network", 1, NULL) == INTERP_OK);
+    CHECK_STR(bytes(x, text, (size_t)n), "[REDACTED:ipv4-private] ");
+    CHECK(interp_redact_set_detector(x, "network", 0, NULL) == INTERP_OK);
+    CHECK_STR(bytes(x, text, (size_t)n), text);
+    CHECK(interp_redact_set_detector(x, "ipv4-private", 1, NULL) == INTERP_OK);
+    CHECK_STR(bytes(x, text, (size_t)n), "[REDACTED:ipv4-private] ");
+    CHECK(interp_redact_set_detector(x, "nothing", 1, NULL) == INTERP_E_NOT_FOUND && interp_redact_set_detector(x, NULL, 1, NULL) == INTERP_E_NOT_FOUND);
+    CHECK(interp_redact_set_detector(x, "all", 2, NULL) == INTERP_E_INVAL);
+    interp_ctx_free(x);
+}
+TEST(patterns)
+{
+    interp_ctx *x = NULL;
+    interp_error *e = NULL;
+    REQUIRE(interp_ctx_new(0, &x, NULL) == INTERP_OK);
+    interp_status st = interp_redact_add_pattern(x, "ticket", "ACME-[0-9]{4,9}", INTERP_NTS, &e);
+    if (!interp_has("redact.pcre2")) {
+        CHECK(st == INTERP_E_UNSUPPORTED);
+        interp_error_free(e);
+        interp_ctx_free(x);
+        SKIP("built without PCRE2");
+    }
+    CHECK(st == INTERP_OK);
+    CHECK_STR(bytes(x, "see ACME-12345.", 15), "see [REDACTED:ticket].");
+    CHECK(interp_redact_add_pattern(x, "bad", "(x", 2, &e) == INTERP_E_INVAL && !strcmp(interp_error_reason(e), "redact-pattern"));
+    interp_error_free(e);
+    interp_ctx_free(x);
+}
+
+static void *adder(void *v)
+{
+    for (int i = 0; i < 100; i++) {
+        char value[32];
+        snprintf(value, sizeof value, "k7Jm2Qx9-%06d", i);
+        if (interp_redact_add(v, "many", value, INTERP_NTS, NULL))
+            return v;
+    }
+    return NULL;
+}
+TEST(any_thread)
+{
+    interp_ctx *x = NULL;
+    pthread_t t[3];
+    void *bad = NULL;
+    REQUIRE(interp_ctx_new(0, &x, NULL) == INTERP_OK);
+    for (int i = 0; i < 3; i++)
+        REQUIRE(pthread_create(&t[i], NULL, adder, x) == 0);
+    for (int i = 0; i < 50; i++)
+        bytes(x, "text k7Jm2Qx9-000007 text", 25);
+    for (int i = 0; i < 3; i++) {
+        void *got;
+        pthread_join(t[i], &got);
+        bad = got ? got : bad;
+    }
+    CHECK(bad == NULL);
+    CHECK_STR(bytes(x, "text k7Jm2Qx9-000099 text", 25), "text [REDACTED:many] text");
+    interp_ctx_free(x);
+}
+
+/* ---- everything that comes out of a session */
+
+#define SECRET "k7Jm2Qx9w4Rt6Yz1"
+/* Code gets it in two parts: what it is given is not searched. */
+#define MAKE "a='k7Jm2Qx9'; b='w4Rt6Yz1'; v=a+b\n"
+
+static interp_session *open_secret(interp_ctx **x)
+{
+    *x = new_ctx(0);
+    NEED(interp_redact_add(*x, "KEY", SECRET, INTERP_NTS, ERR));
+    return open_with(*x, NULL);
+}
+/* Nowhere in the result, however it is looked at. */
+static void expect_none(const interp_result *r)
+{
+    const char *json = interp_result_json(r, NULL);
+    if (strstr(json, SECRET) || strstr(json, "2Qx9w4Rt"))
+        show_result(__FILE__, __LINE__, r, "the value got through");
+    const char *texts[] = { interp_result_text(r, INTERP_STREAM_STDOUT, NULL), interp_result_text(r, INTERP_STREAM_STDERR, NULL), interp_result_value(r, NULL),
+                            interp_result_error_type(r, NULL), interp_result_error_message(r, NULL), interp_result_error_traceback(r, NULL) };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        CHECK(!texts[i] || !strstr(texts[i], SECRET));
+}
+TEST(streams_and_value)
+{
+    interp_ctx *x;
+    interp_session *s = open_secret(&x);
+    interp_result *r = run(s, "python", MAKE "import sys, base64\nprint('out', v)\nprint('err', v, file=sys.stderr)\nprint(base64.b64encode(('user:' + v).encode()).decode())\n'value ' + v");
+    EXPECT_OK(r);
+    expect_none(r);
+    CHECK(!strncmp(interp_result_text(r, INTERP_STREAM_STDOUT, NULL), "out [REDACTED:KEY]\ndXNlc", 24));
+    EXPECT_TEXT(r, INTERP_STREAM_STDERR, "err [REDACTED:KEY]\n");
+    CHECK_STR(interp_result_value(r, NULL), "'value [REDACTED:KEY]'");
+    CHECK(strstr(interp_result_json(r, NULL), "\"redactions\":{\"KEY\":4}") != NULL);
+    interp_result_free(r);
+    EXPECT_RUN(s, "python", "print('nothing here')", "nothing here\n");
+    r = run(s, "python", "1");
+    CHECK(strstr(interp_result_json(r, NULL), "\"redactions\":{}") != NULL);
+    interp_result_free(r);
+    interp_session_close(s);
+    interp_ctx_free(x);
+}
+TEST(errors_and_displays)
+{
+    interp_ctx *x;
+    interp_session *s = open_secret(&x);
+    interp_result *r = run(s, "python", MAKE "raise RuntimeError('quote \" and ' + v)");
+    EXPECT(r, INTERP_OUTCOME_ERROR, "", INTERP_STATE_PRESERVED);
+    expect_none(r);
+    CHECK_STR(interp_result_error_message(r, NULL), "quote \" and [REDACTED:KEY]");
+    CHECK(strstr(interp_result_error_traceback(r, NULL), "[REDACTED:KEY]") != NULL);
+    CHECK(strstr(interp_result_json(r, NULL), "quote \\\" and [REDACTED:KEY]") != NULL);
+    interp_result_free(r);
+    r = run(s, "python", MAKE "class R:\n  def __repr__(self): return 'repr ' + v\n  def _repr_html_(self): return '<b>' + v + '</b>'\nR()");
+    EXPECT_OK(r);
+    expect_none(r);
+    CHECK(strstr(interp_result_json(r, NULL), "<b>[REDACTED:KEY]</b>") != NULL);
+    CHECK_STR(interp_result_value(r, NULL), "repr [REDACTED:KEY]");
+    interp_result_free(r);
+    r = run(s, "python", MAKE "exec(compile('class ' + v + '(Exception): pass', 'x', 'exec'))\nraise globals()[v]('x')");
+    expect_none(r);
+    CHECK_STR(interp_result_error_type(r, NULL), "[REDACTED:KEY]");
+    interp_result_free(r);
+    interp_session_close(s);
+    interp_ctx_free(x);
+}
+/* Redaction comes before the cap: at no size does half a value stand at the cut. */
+TEST(before_the_cap)
+{
+    interp_ctx *x = new_ctx(0);
+    NEED(interp_redact_add(x, "KEY", SECRET, INTERP_NTS, ERR));
+    interp_session *s = open_with(x, "{\"output_head_bytes\":60,\"output_tail_bytes\":50}");
+    for (int n = 20; n < 130; n += 3) {
+        char code[200];
+        snprintf(code, sizeof code, MAKE "print('p' * %d + v + 't' * 500)", n);
+        interp_result *r = run(s, "python", code);
+        size_t len;
+        const char *head = interp_result_head(r, INTERP_STREAM_STDOUT, &len);
+        CHECK(!memmem(head, len, "k7Jm", 4));
+        CHECK(!strstr(interp_result_text(r, INTERP_STREAM_STDOUT, NULL), "Yz1"));
+        CHECK_INT(interp_result_total_bytes(r, INTERP_STREAM_STDOUT), n + 14 + 501);   /* of the stream as it is seen */
+        interp_result_free(r);
+    }
+    interp_session_close(s);
+    interp_ctx_free(x);
+}
+static interp_call *start(interp_ctx *x, interp_session *s, const char *code)
+{
+    interp_call *k = NULL;
+    interp_request *r = new_request(x, "python", code, "{\"stream\":1}");
+    NEED(interp_session_exec_start(s, r, &k, ERR));
+    interp_request_free(r);
+    return k;
+}
+TEST(events)
+{
+    interp_ctx *x;
+    interp_session *s = open_secret(&x);
+    /* byte by byte, in two streams; and so much that credit has to go round */
+    interp_call *k = start(x, s, MAKE "import sys, os\nfor i in range(30):\n  for c in (v + ' '):\n    os.write(1, c.encode())\nsys.stdout.write((v + '\\n') * 100000)\n");
+    struct { char *p; size_t n; uint64_t next; } got = { malloc(4 << 20), 0, 0 };
+    for (;;) {
+        const interp_event *ev;
+        interp_status st = interp_call_next(k, &ev);
+        if (st == INTERP_DONE)
+            break;
+        if (st == INTERP_AGAIN) {
+            NEED(interp_call_wait(k, INTERP_FOREVER, 0, ERR));
+            continue;
+        }
+        size_t n;
+        const char *p = interp_event_data(ev, &n);
+        if (interp_event_type(ev) != INTERP_EV_OUTPUT)
+            continue;
+        CHECK(n <= 65536);
+        CHECK(interp_event_offset(ev) == got.next);
+        got.next += n;
+        memcpy(got.p + got.n, p, n);
+        got.n += n;
+    }
+    interp_result *r = finish_exec(k);
+    EXPECT_OK(r);
+    expect_none(r);
+    CHECK(!memmem(got.p, got.n, "k7Jm2Qx9", 8));
+    CHECK_INT(got.n, 30 * 15 + 100000 * 15);
+    CHECK_INT(interp_result_total_bytes(r, INTERP_STREAM_STDOUT), got.n);
+    CHECK(strstr(interp_result_json(r, NULL), "\"redactions\":{\"KEY\":100030}") != NULL);
+    free(got.p);
+    interp_result_free(r);
+    interp_session_close(s);
+    interp_ctx_free(x);
+}
+TEST(prompts_are_not_held)
+{
+    interp_ctx *x;
+    interp_session *s = open_secret(&x);
+    interp_result_free(run(s, "python", "import sys, time"));
+    interp_call *k = start(x, s, "sys.stdout.write('name'); sys.stdout.flush(); time.sleep(1.5); print()");
+    uint64_t t = tap_now_ns();
+    const interp_event *ev = NULL;
+    interp_status st;
+    while ((st = interp_call_next(k, &ev)) == INTERP_AGAIN)
+        NEED(interp_call_wait(k, INTERP_FOREVER, 0, ERR));
+    CHECK(st == INTERP_OK && interp_event_type(ev) == INTERP_EV_OUTPUT);
+    t = tap_now_ns() - t;
+    MEASURE("a word without a line break is shown after", (double)t / 1e6, "ms");
+    CHECK(t < UINT64_C(700000000) * tap_slow());
+    interp_result_free(finish_exec(k));
+    interp_session_close(s);
+    interp_ctx_free(x);
+}
+TEST(late_output)
+{
+    interp_ctx *x;
+    interp_session *s = open_secret(&x);
+    interp_result_free(run(s, "python", MAKE "import threading, time, sys\ndef f():\n  time.sleep(0.2)\n  sys.stdout.write('late ' + a); sys.stdout.flush()\n  time.sleep(0.1)\n  sys.stdout.write(b + ' end\\n'); sys.stdout.flush()\nt = threading.Thread(target=f); t.start()"));
+    interp_result *r = run(s, "python", "t.join(); time.sleep(0.2)");
+    expect_none(r);
+    if (strstr(interp_result_json(r, NULL), "\"late\":[]")) {
+        interp_result_free(r);
+        r = run(s, "python", "1");
+        expect_none(r);
+    }
+    if (!strstr(interp_result_json(r, NULL), "late [REDACTED:KEY] end"))
+        show_result(__FILE__, __LINE__, r, "no late output");
+    interp_result_free(r);
+    interp_session_close(s);
+    interp_ctx_free(x);
+}
+TEST(shells_and_detectors)
+{
+    interp_ctx *x;
+    interp_session *s = open_secret(&x);
+    EXPECT_RUN(s, "sh", "a=k7Jm2Qx9; echo \"${a}w4Rt6Yz1\"; p=ghp; echo ${p}_0123456789abcdefghijABCDEFGHIJ012345; printf 'no line break'", "[REDACTED:KEY]\n[REDACTED:github-token]\nno line break");
+    NEED(interp_redact_set_detector(x, "all", 0, ERR));   /* holds at once */
+    EXPECT_RUN(s, "sh", "p=ghp; echo ${p}_0123456789abcdefghijABCDEFGHIJ012345", "gh" "p_0123456789abcdefghijABCDEFGHIJ012345\n");
+    interp_session_close(s);
+    interp_ctx_free(x);
+}
+
+/* ---- words of a backend: a message that quotes what it was given */
+
+static interp_status b_open(void *u, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst)
+{
+    (void)u, (void)spec, (void)inst;
+    h->log(l, 1, "starting with KEY=" SECRET, strlen("starting with KEY=" SECRET));
+    return h->fail(l, INTERP_E_BACKEND, "no-start", 0, "could not start: env KEY=" SECRET, "unset " SECRET " and try again");
+}
+static void b_nothing(void *inst) { (void)inst; }
+static interp_status b_read(void *inst, void *p, size_t cap, size_t *n) { (void)inst, (void)p, (void)cap, (void)n; return INTERP_DONE; }
+static interp_status b_write(void *inst, const void *p, size_t len, size_t *n) { (void)inst, (void)p, (void)len, (void)n; return INTERP_DONE; }
+static interp_status b_kill(void *inst) { (void)inst; return INTERP_OK; }
+static char logged[400];
+static void keep_log(void *u, int32_t level, const char *msg, size_t len)
+{
+    (void)u, (void)level;
+    snprintf(logged, sizeof logged, "%.*s", (int)len, msg);
+}
+TEST(words_of_a_backend)
+{
+    static const interp_backend_ops ops = { .struct_size = sizeof ops, .name = "quoting", .open = b_open, .advance = b_nothing, .read = b_read, .write = b_write,
+                                            .kill = b_kill, .close = b_nothing, .abandon = b_nothing };
+    for (int registered = 0; registered < 2; registered++) {
+        interp_ctx *x = new_ctx(0);
+        interp_session *s = NULL;
+        interp_error *e = NULL;
+        NEED(interp_ctx_add_backend(x, &ops, NULL, NULL, ERR));
+        NEED(interp_ctx_set_log(x, keep_log, NULL, NULL, ERR));
+        if (registered)
+            NEED(interp_redact_add(x, "KEY", SECRET, INTERP_NTS, ERR));
+        interp_config *c = new_config(x, "{\"backend\":\"quoting\"}");
+        CHECK(interp_session_open(x, c, &s, &e) == INTERP_E_BACKEND);
+        CHECK_STR(interp_error_message(e), registered ? "could not start: env KEY=[REDACTED:KEY]" : "could not start: env KEY=" SECRET);
+        CHECK_STR(interp_error_remedy(e), registered ? "unset [REDACTED:KEY] and try again" : "unset " SECRET " and try again");
+        CHECK_STR(logged, registered ? "quoting: starting with KEY=[REDACTED:KEY]" : "quoting: starting with KEY=" SECRET);
+        interp_error_free(e);
+        interp_config_free(c);
+        interp_ctx_free(x);
+    }
+}
+
+TAP_MAIN()
