@@ -75,8 +75,11 @@ static void go_on_closing(struct interp__local_box *b)
 {
     const interp_host_ops *h = b->h;
     interp_link *l = b->l;
-    if (b->pidfd >= 0 && !b->gone)
+    if (b->pidfd >= 0 && !b->gone) {
+        if (b->unwatched)
+            h->timer(l, now() + 5000000u);
         return;
+    }
     if (interp__local_group_remove(&b->s->cgroup, &b->group) && b->rmdir_tries++ < RMDIR_TRIES) {
         h->timer(l, now() + (b->rmdir_tries < 20 ? 200000u : 20000000u));
         return;
@@ -124,12 +127,14 @@ static interp_status local_open(void *backend, const interp_host_ops *h, interp_
     b->stream = b->pidfd = -1;
     interp__local_group_init(&b->group);
     *inst = b;
-    if (interp__local_box_start(b, spec, &f) < 0) {
-        if (b->pidfd >= 0)
-            h->watch(l, b->pidfd, INTERP_IO_IN);
+    int started = interp__local_box_start(b, spec, &f) == 0;
+    b->unwatched = b->pidfd >= 0 && h->watch(l, b->pidfd, INTERP_IO_IN) != INTERP_OK;   /* its end is then looked for by the timer */
+    if (!started)
         return tell(b, &f);
+    if (b->unwatched) {
+        b->failed = 1;
+        return h->fail(l, INTERP_E_NOMEM, "host-memory", ENOMEM, "Out of memory.", "");
     }
-    h->watch(l, b->pidfd, INTERP_IO_IN);
     boot_step(b);   /* the answer comes later, or is there already when this thread had to wait for a CPU; a failure has been told */
     return INTERP_OK;
 }

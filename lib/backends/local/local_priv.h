@@ -159,6 +159,7 @@ struct interp__local_box {
     uint32_t id;                       /* first of the pair, 0 = own id */
     struct interp__local_group group;
     unsigned rmdir_tries;
+    int unwatched;                     /* no event tells of its end: there was no memory for the watch */
     unsigned char *message;            /* boot message still to send */
     size_t message_size, message_len, message_at;
     struct boot_answer answer;
