@@ -216,7 +216,7 @@ class Bench:
         filters = json.dumps({'label': [label or 'io.libinterp.kind']})
         import urllib.parse
         found = self.engine.json('GET', '/containers/json?all=1&filters=%s' % urllib.parse.quote(filters)) or []
-        return {c['Names'][0].lstrip('/'): c['Labels'] for c in found}
+        return {c['Names'][0].lstrip('/'): c['Labels'] for c in found if c['Names']}   # one that the engine is removing has lost its name
 
     def mine(self):
         return sorted(n for n, l in self.containers().items() if l.get('io.libinterp.pid') == str(os.getpid()))

@@ -125,7 +125,7 @@ def test_programs_inherit_nothing(b):
         call.drain()
         while True:
             out = subprocess.run(['sh', '-c', 'ls -l /proc/self/fd'], stdout=subprocess.PIPE, close_fds=False, stdin=subprocess.DEVNULL).stdout.decode()
-            mine = {l.split()[-1] for l in subprocess.run(['ls', '-l', '/proc/%d/fd' % os.getpid()], stdout=subprocess.PIPE).stdout.decode().splitlines() if 'socket:' in l}
+            mine = {l.split()[-1] for l in subprocess.run(['ls', '-l', '/proc/%d/fd' % os.getpid()], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode().splitlines() if 'socket:' in l}
             seen += [l for l in out.splitlines() if 'socket:' in l and l.split()[-1] in mine]
             if b.host.lib.interp_call_wait(call.handle, 0, 0, None) == 0 and call.drain():
                 break
@@ -154,7 +154,7 @@ def test_foreign(b):
         b.engine.json('POST', '/volumes/create', {'Name': 'other-%d' % os.getpid(), 'Labels': {'io.libinterp.kind': 'agent', 'io.libinterp.pid': str(dead.pid)}})
         volumes.append('other-%d' % os.getpid())
         removed = b.host.gc(b.members())
-        there = {c['Names'][0].lstrip('/') for c in b.engine.json('GET', '/containers/json?all=1')}
+        there = {(c['Names'] or [c['Id']])[0].lstrip('/') for c in b.engine.json('GET', '/containers/json?all=1')}
         want(set(names) <= there, 'gc removed %s (%s)', set(names) - there, removed)
         there = {v['Name'] for v in b.engine.json('GET', '/volumes')['Volumes'] or []}
         want(set(volumes) <= there, 'gc removed %s', set(volumes) - there)
@@ -179,7 +179,7 @@ def test_what_is_dead(b):
         volume = 'libinterp-agent-%s' % ('1' * 64)
         b.engine.json('POST', '/volumes/create', {'Name': volume, 'Labels': dict(base, **{'io.libinterp.kind': 'agent'})})
         removed = b.host.gc(b.members())
-        there = {c['Names'][0].lstrip('/') for c in b.engine.json('GET', '/containers/json?all=1')}
+        there = {(c['Names'] or [c['Id']])[0].lstrip('/') for c in b.engine.json('GET', '/containers/json?all=1')}
         want(not set(names) & there, 'gc left %s', set(names) & there)
         want(('volume', volume) in removed, 'gc left the volume: %s', removed)
         want(not b.host.gc(b.members()), 'a second gc found more')
