@@ -84,11 +84,12 @@ stage fuzz 600 fuzz.sh 20
 stage sanitize-address 600 sanitize.sh address
 stage sanitize-thread 600 sanitize.sh thread
 stage cli 400 cli.sh
-stage engines 1200 engines.sh
+stage engines 1800 engines.sh
 stage python 1200 python.sh
 stage rest 300 meson.sh rest
 if [ -n "$all" ] || [ -n "$list" ]; then
-    stage engines-newer 2400 engines.sh newer
+    stage engines-more 2400 engines.sh more
+    stage engines-newer 3600 engines.sh newer
     stage kernels-all 3600 kernels.sh all
     stage fuzz-long 14400 fuzz.sh 900
     stage soak 1200 soak.sh 600

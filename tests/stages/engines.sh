@@ -1,6 +1,6 @@
 #!/bin/sh
-# engines.sh [newer]: Docker and Podman, as this machine runs them or, as root, as the stage starts them itself with roots of their own;
-# newer: those out of Debian's newer suites
+# engines.sh [more|newer]: Docker and Podman, as this machine runs them or, as root, as the stage starts them itself with roots of their own;
+# more: their faults, the reported cases, Podman of an ordinary user; newer: those out of Debian's newer suites, and gVisor
 . "$root/tests/stages/lib.sh"
 # not `log`: counted has that
 said=$logs/engines-start.log
@@ -29,16 +29,13 @@ if env | grep -qE '^INTERP_TEST_(DOCKER|PODMAN)'; then
     INTERP_TEST_SLOW=${INTERP_TEST_SLOW:-2}
     export INTERP_TEST_SLOW
     # each engine with the cases that hold for every backend, then with what is an engine's own
-    suites() {
-        counted "behaviours on $1" "$python" "$root/tests/cases/run_behaviours.py" --backend "$2" --config "{\"image\":\"interp-test:latest\",\"endpoint\":\"$3\"}"
-        counted "reported on $1" "$python" "$root/tests/cases/run_reported.py" --backend "$2" --config "{\"image\":\"interp-test:latest\",\"endpoint\":\"$3\"}"
-    }
+    cases() { counted "$1 on $2" "$python" "$root/tests/cases/run_$1.py" --backend "$3" --config "{\"image\":\"interp-test:latest\",\"endpoint\":\"$4\"}"; }
     own() { counted "engine tests on $1" "$python" "$root/tests/engine/run.py" --engine "$1"; }
     if [ "${1:-}" = newer ]; then
         for label in $labels; do
             eval "endpoint=\${INTERP_TEST_$label:-}"
             case $label in DOCKER*) backend=docker ;; *) backend=podman ;; esac
-            [ -z "$endpoint" ] || suites "$label" "$backend" "$endpoint"
+            [ -z "$endpoint" ] || { cases behaviours "$label" "$backend" "$endpoint"; cases reported "$label" "$backend" "$endpoint"; }
         done
         # gVisor, when it was there as Docker was started: each system call costs it much more
         if ! command -v runsc >/dev/null 2>&1; then skip gvisor 'no runsc here (Debian: package runsc)'
@@ -48,12 +45,15 @@ if env | grep -qE '^INTERP_TEST_(DOCKER|PODMAN)'; then
             counted 'behaviours of Python under gVisor' "$python" "$root/tests/cases/run_behaviours.py" --backend docker --language python \
                 --config "{\"image\":\"interp-test:latest\",\"runtime\":\"runsc\",\"endpoint\":\"$INTERP_TEST_DOCKER\"}"
         fi
-    else
+    elif [ "${1:-}" = more ]; then
         # faults: with an engine of their own, so root alone
         faults() { if is_root; then counted "faults of $1" "$python" "$root/tests/engine/run.py" --engine "$1" --faults; else skip "faults of $1" 'not root'; fi; }
-        [ -z "${INTERP_TEST_DOCKER:-}" ] || { suites docker docker "$INTERP_TEST_DOCKER"; own docker; faults docker; }
-        [ -z "${INTERP_TEST_PODMAN:-}" ] || { suites podman podman "$INTERP_TEST_PODMAN"; own podman; faults podman; }
+        [ -z "${INTERP_TEST_DOCKER:-}" ] || { cases reported docker docker "$INTERP_TEST_DOCKER"; faults docker; }
+        [ -z "${INTERP_TEST_PODMAN:-}" ] || { cases reported podman podman "$INTERP_TEST_PODMAN"; faults podman; }
         [ -z "${INTERP_TEST_PODMAN_ROOTLESS:-}" ] || own podman-rootless
+    else
+        [ -z "${INTERP_TEST_DOCKER:-}" ] || { cases behaviours docker docker "$INTERP_TEST_DOCKER"; own docker; }
+        [ -z "${INTERP_TEST_PODMAN:-}" ] || { cases behaviours podman podman "$INTERP_TEST_PODMAN"; own podman; }
     fi
 fi
 stop

@@ -32,7 +32,7 @@ static void free_box(struct interp__box *b)
     h->realloc(l, b, sizeof *b, 0);
 }
 
-static interp_status start(void *backend, int task, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst)
+static interp_status start(void *backend, enum interp__engine_task task, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst)
 {
     struct interp__engine_failure f;
     struct interp__box *b = h->realloc(l, NULL, 0, sizeof *b);

@@ -129,6 +129,7 @@ struct interp__engine {
     struct { const void *p; size_t n; char volume[96]; } agents[2];       /* the volume that has an agent is named by its hash, which takes milliseconds */
     struct interp__engine_known *known;
 };
+enum interp__engine_task { ENGINE_SANDBOX, ENGINE_GC, ENGINE_PROBE };
 struct interp__box {
     struct interp__engine *s;
     const interp_host_ops *h;
@@ -146,7 +147,7 @@ struct interp__box {
     unsigned nproc;                    /* RLIMIT_NPROC: counted over all of a user's processes on the host, so no limit of ours; named since a daemon may not raise its own */
     unsigned tries;                    /* of the call in progress */
     uint64_t retry_at, progress_at;    /* retry_at: a call is to be made again then; INTERP__NEVER: none */
-    enum { ENGINE_SANDBOX, ENGINE_GC, ENGINE_PROBE } task;
+    enum interp__engine_task task;
     uint8_t failed, created, helper_made, unsure, said_version, asking, filling, put, recalled, again_once, pulled;
     struct interp__buf dead;           /* names to remove, NUL behind each */
     struct interp__buf volumes;        /* paths that the image declares as volumes, NUL behind each */
