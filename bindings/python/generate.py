@@ -12,7 +12,7 @@ import textwrap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
-HEADERS = ['base.h', 'config.h', 'session.h', 'result.h', 'backend.h']
+HEADERS = ['base.h', 'config.h', 'redact.h', 'session.h', 'result.h', 'backend.h']
 # Needs the tables of backend.h, which this binding does not mirror.
 NOT_BOUND = {'interp_ctx_add_backend'}
 SCALARS = {'interp_status': '_I32', 'int32_t': '_I32', 'uint32_t': '_U32', 'uint64_t': '_U64', 'size_t': '_SIZE', 'int': '_INT', 'void': 'None'}

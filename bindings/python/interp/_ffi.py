@@ -164,6 +164,13 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_event_stream': (_I32, _POINTER),
     'interp_event_type': (_I32, _POINTER),
     'interp_has': (_I32, _TEXT),
+    'interp_redact_add': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
+    'interp_redact_add_pattern': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT),
+    'interp_redact_bytes': (_I32, _POINTER, _POINTER, _SIZE, _OUT, _OUT),
+    'interp_redact_set_detector': (_I32, _POINTER, _TEXT, _U64, _OUT),
+    'interp_redacted_counts_json': (_POINTER, _POINTER, _SIZE_OUT),
+    'interp_redacted_data': (_POINTER, _POINTER, _SIZE_OUT),
+    'interp_redacted_free': (None, _POINTER),
     'interp_request_free': (None, _POINTER),
     'interp_request_new': (_I32, _POINTER, _OUT, _OUT),
     'interp_request_set_cancel': (_I32, _POINTER, _POINTER, _OUT),
@@ -300,6 +307,13 @@ class Library:
     interp_event_stream: Any
     interp_event_type: Any
     interp_has: Any
+    interp_redact_add: Any
+    interp_redact_add_pattern: Any
+    interp_redact_bytes: Any
+    interp_redact_set_detector: Any
+    interp_redacted_counts_json: Any
+    interp_redacted_data: Any
+    interp_redacted_free: Any
     interp_request_free: Any
     interp_request_new: Any
     interp_request_set_cancel: Any
