@@ -293,10 +293,11 @@ static void put(struct interp_session *s, struct interp__exec *e, int stream, co
 static void put_redacted(struct interp_session *s, struct interp__exec *e, int stream, size_t raw)
 {
     enum { PIECE = 64 << 10 };
-    size_t n = s->redacted.len, at = 0;
-    for (; n - at > PIECE; at += PIECE)
-        put(s, e, stream, s->redacted.p + at, PIECE, 0);
-    put(s, e, stream, s->redacted.p + at, n - at, raw);
+    const uint8_t *p = s->redacted.p;
+    size_t n = s->redacted.len;
+    for (; n > PIECE; p += PIECE, n -= PIECE)
+        put(s, e, stream, p, PIECE, 0);
+    put(s, e, stream, p, n, raw);
 }
 
 void interp__exec_output(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n)

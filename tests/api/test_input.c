@@ -73,7 +73,6 @@ TEST(dialogue)
         interp_result *r = finish_exec(k);
         EXPECT_OK(r);
         interp_result_free(r);
-        interp_call_free(k);
     }
     EXPECT_RUN(b.s, "python", "import sys; print(repr(sys.stdin.read()))", "''\n");   /* the next exec has its own, empty */
     free_box(&b);
@@ -90,20 +89,19 @@ TEST(order_and_end)
     OK(interp_call_write_end(k, ERR));
     size_t taken = 77;
     IS(interp_call_write(k, "x", 1, &taken, ERR), INTERP_E_INVAL);
-    interp_result *r = finish_exec(k);
-    EXPECT_OK(r);
-    EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "'one two three'\n");
+    wait_done(k);
     IS(interp_call_write(k, "x", 1, &taken, ERR), INTERP_E_CLOSED);
     IS(interp_call_write_end(k, ERR), INTERP_E_CLOSED);
     CHECK_INT(taken, 77);
+    interp_result *r = finish_exec(k);
+    EXPECT_OK(r);
+    EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "'one two three'\n");
     interp_result_free(r);
-    interp_call_free(k);
     k = start(&b, "python", "import sys\nprint(repr(sys.stdin.read()))", "{\"interactive\":1}");   /* an end and nothing before it */
     OK(interp_call_write_end(k, ERR));
     r = finish_exec(k);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "''\n");
     interp_result_free(r);
-    interp_call_free(k);
     free_box(&b);
 }
 
@@ -207,7 +205,6 @@ TEST(waiting_ends)
     interp_result *r = finish_exec(k);
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_PRESERVED);
     interp_result_free(r);
-    interp_call_free(k);
     EXPECT_RUN(b.s, "python", "print(x)", "41\n");
     char data[4096];
     memset(data, 'y', sizeof data);
@@ -221,7 +218,6 @@ TEST(waiting_ends)
     EXPECT_OK(r);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "42\n");
     interp_result_free(r);
-    interp_call_free(k);
     EXPECT_RUN(b.s, "python", "import sys; print(repr(sys.stdin.read()))", "''\n");
     k = start(&b, "python", "input()", "{\"interactive\":1}");                      /* given up: it is cancelled */
     interp_call_free(k);
@@ -237,7 +233,6 @@ TEST(misuse)
     SAYS(interp_call_write(k, "x", 1, &taken, ERR), INTERP_E_INVAL, "interactive");
     IS(interp_call_write_end(k, ERR), INTERP_E_INVAL);
     interp_result_free(finish_exec(k));
-    interp_call_free(k);
     IS(interp_call_write(NULL, "x", 1, &taken, ERR), INTERP_E_INVAL);
     IS(interp_call_write_end(NULL, ERR), INTERP_E_INVAL);
     k = start(&b, "python", "input()", "{\"interactive\":1}");
@@ -250,7 +245,6 @@ TEST(misuse)
     interp_result *r = finish_exec(k);
     EXPECT_OK(r);
     interp_result_free(r);
-    interp_call_free(k);
     interp_request *q = new_request(b.x, "python", "1", NULL);
     IS(interp_request_set_interactive(q, 2, ERR), INTERP_E_INVAL);
     interp_request_free(q);
