@@ -34,7 +34,7 @@ stage() {
     { timeout -k 30 "$limit" sh "$root/tests/stages/$script" "$@"; echo $? >"$log.status"; } </dev/null 2>&1 | tee "$log"
     status=$(cat "$log.status")
     rm -f "$log.status"
-    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
+    line=$(grep -aE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
     if [ -n "$line" ] && [ "$status" != 124 ] && [ "$status" != 137 ]; then
         # shellcheck disable=SC2086
         set -- $(echo "$line" | sed 's/[^0-9 ]//g')

@@ -7,13 +7,13 @@ fail() { failed=$((failed + 1)); echo "FAIL $1"; shift; for line in "$@"; do ech
 skip() { skipped=$((skipped + 1)); echo "SKIP $1: $2"; }
 # Adds the counts that a program of tests printed last into a log; a status without a failure is one.
 add() {
-    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$2" | tail -n 1)
+    line=$(grep -aE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$2" | tail -n 1)
     if [ -n "$line" ]; then
         # shellcheck disable=SC2086
         set -- "$1" "$2" "$3" $(echo "$line" | sed 's/[^0-9 ]//g')
         passed=$((passed + $4)) failed=$((failed + $5)) skipped=$((skipped + $6))
         [ "$3" = 0 ] || [ "$5" != 0 ] || fail "$1" "ended with status $3"
-        told=$(grep -c '^SKIP ' "$2")
+        told=$(grep -ac '^SKIP ' "$2")
         [ "$6" -le "$told" ] || echo "SKIP $1: $(($6 - told)) more, for which that program prints no reason"
     else
         fail "$1" "no line with counts; ended with status $3" "$(tail -n 5 "$2")"
@@ -23,7 +23,7 @@ add() {
 counted() {
     name=$1; shift
     log=$logs/part.$$.log
-    { "$@"; echo $? >"$log.status"; } 2>&1 | tee "$log" | grep -vE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$'
+    { "$@"; echo $? >"$log.status"; } 2>&1 | tee "$log" | grep -avE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$'
     add "$name" "$log" "$(cat "$log.status")"
     rm -f "$log" "$log.status"
 }
