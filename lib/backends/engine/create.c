@@ -182,8 +182,8 @@ int interp__create_check(struct interp__box *b, struct interp__buf *reached, str
     int64_t cpu = interp__answer_number(&j, 0, "HostConfig/NanoCpus"), period = interp__answer_number(&j, 0, "HostConfig/CpuPeriod"), quota = interp__answer_number(&j, 0, "HostConfig/CpuQuota");
     if (!cpu && period > 0 && quota > 0)
         cpu = quota * 1000 / period * 1000000;
-    int memory = interp__answer_number(&j, 0, "HostConfig/Memory") == (int64_t)s->memory_bytes, cpus = cpu == (int64_t)cpu_millis(b) * 1000000;
     /* without the group's limit the agent watches memory itself (it is told so): that counts as enforced */
+    int memory = interp__answer_number(&j, 0, "HostConfig/Memory") == (int64_t)s->memory_bytes, cpus = cpu == (int64_t)cpu_millis(b) * 1000000;
     int pids = interp__answer_number(&j, 0, "HostConfig/PidsLimit") == (int64_t)s->pids + (int64_t)AGENT_PIDS;
     const char *network = interp__answer_text(&j, 0, "HostConfig/NetworkMode"), *runtime = interp__answer_text(&j, 0, "OCIRuntime");
     if (!*runtime)

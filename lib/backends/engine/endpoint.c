@@ -141,6 +141,16 @@ int interp__endpoint_look_up(struct interp__endpoint *e, struct interp__engine_f
     return at ? 0 : interp__engine_fail(f, INTERP_E_BACKEND, "engine-host", 0, "check the name, or give an address", "the engine's host \"%s\" is not known: %s", e->host, r ? gai_strerror(r) : "no address");
 }
 
+/* TLS with the certificates of that directory. Never a part of its name: that would be another directory. */
+static int use_certs(struct interp__endpoint *e, const char *path, struct interp__engine_failure *f)
+{
+    if (strlen(path) >= sizeof e->certs)
+        return interp__engine_fail(f, INTERP_E_INVAL, "endpoint", 0, "give a shorter path", "the path of the certificates is longer than %zu bytes: %.60s...", sizeof e->certs - 1, path);
+    strcpy(e->certs, path);
+    e->tls = 1;
+    return 0;
+}
+
 /* ---- docker contexts: ~/.docker/contexts/meta/<sha256 of the name>/meta.json, certificates beside it under tls/ */
 
 static int context(struct interp__endpoint *e, const struct interp__mem *m, struct interp__engine_failure *f)
@@ -173,12 +183,11 @@ static int context(struct interp__endpoint *e, const struct interp__mem *m, stru
     if (r)
         return r;
     snprintf(path, sizeof path, "%s/contexts/tls/%s/docker", dir, hash);
-    if (access(path, F_OK) == 0) {
-        e->tls = 1;
-        snprintf(e->certs, sizeof e->certs, "%.511s", path);
-    }
     snprintf(source, sizeof source, "docker context \"%.100s\"", name);
-    r = parse(e, interp__answer_text(&j, 0, "Endpoints/docker/Host"), source, f);
+    if (access(path, F_OK) == 0)
+        r = use_certs(e, path, f);
+    if (!r)
+        r = parse(e, interp__answer_text(&j, 0, "Endpoints/docker/Host"), source, f);
     interp__json_free(&j);
     return r;
 }
@@ -203,20 +212,20 @@ int interp__endpoint_find(struct interp__endpoint *e, const struct interp__mem *
     memset(e, 0, sizeof *e);
     int r;
     if (certs && *certs) {
-        if (strlen(certs) >= sizeof e->certs)
-            return interp__engine_fail(f, INTERP_E_INVAL, "endpoint", 0, "", "the path of the certificates is longer than %zu bytes", sizeof e->certs - 1);
-        snprintf(e->certs, sizeof e->certs, "%s", certs);
-        e->tls = 1;
+        if (use_certs(e, certs, f))
+            return -1;
     }
     if (asked && *asked)
         r = parse(e, asked, "endpoint", f);
     else if (host && *host) {
         if (!e->tls && kind == INTERP__ENGINE_DOCKER && (v = getenv("DOCKER_TLS_VERIFY")) && *v) {
-            e->tls = 1;
-            if ((v = getenv("DOCKER_CERT_PATH")) && *v)
-                snprintf(e->certs, sizeof e->certs, "%s", v);
-            else
-                snprintf(e->certs, sizeof e->certs, "%s/.docker", interp__engine_home());
+            char usual_place[4096];
+            if (!(v = getenv("DOCKER_CERT_PATH")) || !*v) {
+                snprintf(usual_place, sizeof usual_place, "%s/.docker", interp__engine_home());
+                v = usual_place;
+            }
+            if (use_certs(e, v, f))
+                return -1;
         }
         r = parse(e, host, variable, f);
     } else {

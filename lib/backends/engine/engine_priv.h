@@ -74,6 +74,7 @@ int  interp__rest_call(struct interp__rest *r, const char *method, const char *p
 int  interp__rest_header(struct interp__rest *r, const char *line);                    /* of the next call */
 void interp__rest_step(struct interp__rest *r);                                        /* tries everything */
 void interp__rest_cancel(struct interp__rest *r);
+int  interp__rest_url(const struct interp__endpoint *e, const char *path, char *out, size_t n);   /* -1: too long */
 void interp__rest_common(const struct interp__curl *c, CURL *easy, const struct interp__endpoint *e);   /* how to reach an endpoint */
 
 /* ---- stream.c: the attached stream */
@@ -96,7 +97,7 @@ struct interp__attach {
 
 /* ---- box: one sandbox */
 enum interp__engine_stage {
-    ENGINE_IDLE, ENGINE_FACTS_WAIT, ENGINE_PING, ENGINE_VERSION, ENGINE_INFO, ENGINE_IMAGE, ENGINE_PULL, ENGINE_VOLUME_WAIT, ENGINE_VOLUME, ENGINE_HELPER, ENGINE_HELPER_LOOK, ENGINE_HELPER_PUT, ENGINE_HELPER_CHECK, ENGINE_HELPER_DROP,
+    ENGINE_IDLE, ENGINE_FACTS_WAIT, ENGINE_PING, ENGINE_VERSION, ENGINE_INFO, ENGINE_IMAGE, ENGINE_PULL, ENGINE_VOLUME_WAIT, ENGINE_VOLUME, ENGINE_HELPER, ENGINE_HELPER_LOOK, ENGINE_HELPER_PUT, ENGINE_HELPER_DROP,
     ENGINE_CREATE, ENGINE_READ_BACK, ENGINE_CONNECT, ENGINE_START, ENGINE_UNDO,
     ENGINE_GC_LIST, ENGINE_GC_REMOVE, ENGINE_GC_VOLUMES, ENGINE_GC_VOLUME, ENGINE_OPEN, ENGINE_FAILED
 };

@@ -1,4 +1,4 @@
-/* open.c - from nothing to an open stream, one call after the other: version, info, image (pull), the agent's volume, container, read-back, attach, start */
+/* open.c - from nothing to an open stream, one call after the other: ping, version, info, image (pull), the agent's volume, container, read-back, attach, start */
 #include "engine_priv.h"
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +9,6 @@
 #define WAIT_NS UINT64_C(5000000)       /* for another session that is filling the volume */
 #define RETRIES 3u
 #define IMAGE_VOLUMES 16u
-
-static void step(struct interp__box *b);
 
 /* Whoever waits for us tries it himself. */
 void interp__box_release(struct interp__box *b)
@@ -55,7 +53,6 @@ static uint64_t time_left_ms(const struct interp__box *b)
     return b->spec.deadline_ns == INTERP__NEVER || !b->spec.deadline_ns ? INTERP__NEVER : b->spec.deadline_ns > now ? (b->spec.deadline_ns - now) / 1000000 + 1 : 1;
 }
 
-/* Makes a call and goes to `stage`, where its answer is dealt with. */
 void interp__box_call(struct interp__box *b, enum interp__engine_stage stage, const char *method, const char *prefix, const struct interp__buf *path, const struct interp__buf *body, const char *type)
 {
     char whole[1200];
@@ -530,7 +527,7 @@ static void checked(struct interp__box *b)
         if (interp__attach_start(b))
             out_of_memory(b);
         else
-            step(b);
+            interp__box_step(b);
     }
     interp__buf_free(&reached);
 }
@@ -725,7 +722,7 @@ static void answered(struct interp__box *b)
     }
 }
 
-static void step(struct interp__box *b)
+void interp__box_step(struct interp__box *b)
 {
     if (b->stage == ENGINE_CONNECT && b->retry_at == INTERP__NEVER)
         attaching(b);
@@ -740,11 +737,6 @@ static void step(struct interp__box *b)
         else
             return;
     }
-}
-
-void interp__box_step(struct interp__box *b)
-{
-    step(b);
 }
 
 /* ---- the start */
@@ -778,22 +770,37 @@ static int user_ok(const char *user)
     return n && n < 10 && g && g < 10 && !user[n + 1 + g];
 }
 
+/* A value that names no directory must not mean "without TLS". */
+static int find_endpoint(struct interp__box *b, struct interp__engine_failure *f)
+{
+    struct interp__json j = { 0 };
+    const char *json, *certs = NULL;
+    size_t n;
+    int r = 0;
+    if (b->h->option(b->l, "certs", &json, &n) == INTERP_OK) {
+        if (!interp__json_parse(&j, &b->mem, json, n, NULL) && interp__json_at(&j, 0)->type == INTERP__JSON_STRING)
+            certs = interp__json_string(&j, interp__json_at(&j, 0));
+        if (!certs)
+            r = interp__engine_fail(f, INTERP_E_INVAL, "endpoint", 0, "name the directory of ca.pem, cert.pem and key.pem", "\"%s.certs\" must be a path, and is %.60s",
+                                    b->s->kind == INTERP__ENGINE_DOCKER ? "docker" : "podman", json);
+    }
+    if (!r)
+        r = interp__endpoint_find(&b->where, &b->mem, b->s->kind, b->spec.endpoint, certs, f);
+    interp__json_free(&j);
+    return r;
+}
+
 int interp__box_start(struct interp__box *b, struct interp__engine_failure *f)
 {
-    const char *json, *why = NULL;
-    char certs[512] = "", random[25];
-    size_t n;
+    const char *why = NULL;
+    char random[25];
     uint8_t bytes[12];
-    struct interp__json j = { 0 };
     if (b->task == ENGINE_SANDBOX && b->spec.image && *b->spec.image && !interp__image_ok(b->spec.image))
         return interp__engine_fail(f, INTERP_E_INVAL, "image-name", 0, "an image is NAME[:TAG][@DIGEST]", "\"%.200s\" is not the name of an image", b->spec.image);
     if (b->task == ENGINE_SANDBOX && (!b->spec.image || !*b->spec.image))
         return interp__engine_fail(f, INTERP_E_INVAL, "image-missing", 0, "set image, for instance to python:3.12-slim", "a container engine needs an image, and none is set");
     if (b->spec.user && *b->spec.user && !user_ok(b->spec.user))
         return interp__engine_fail(f, INTERP_E_INVAL, "user", 0, "give numbers, such as 1000:1000", "user is \"%s\"; it must be UID:GID in numbers", b->spec.user);
-    if (b->h->option(b->l, "certs", &json, &n) == INTERP_OK && !interp__json_parse(&j, &b->mem, json, n, NULL) && interp__json_at(&j, 0)->type == INTERP__JSON_STRING)
-        snprintf(certs, sizeof certs, "%.511s", interp__json_string(&j, interp__json_at(&j, 0)));
-    interp__json_free(&j);
     b->image = copy(b, b->spec.image);
     b->pull = copy(b, b->spec.pull && *b->spec.pull ? b->spec.pull : "missing");
     b->runtime = copy(b, b->spec.runtime);
@@ -807,7 +814,7 @@ int interp__box_start(struct interp__box *b, struct interp__engine_failure *f)
         snprintf(random + 2 * i, 3, "%02x", bytes[i]);
     snprintf(b->name, sizeof b->name, "libinterp-%s", random);
     snprintf(b->helper, sizeof b->helper, "libinterp-%s-helper", random);
-    if (interp__endpoint_find(&b->where, &b->mem, b->s->kind, b->spec.endpoint, certs, f))
+    if (find_endpoint(b, f))
         return -1;
     if (!(b->known = known_of(b->s, &b->where)))
         return interp__engine_fail(f, INTERP_E_NOMEM, "host-memory", 0, "", "out of memory");
@@ -828,6 +835,6 @@ int interp__box_start(struct interp__box *b, struct interp__engine_failure *f)
     b->spec.image = b->spec.pull = b->spec.endpoint = b->spec.runtime = b->spec.user = b->spec.owner_label = NULL;
     b->spec.session_id = b->session;
     ask(b);
-    step(b);
+    interp__box_step(b);
     return 0;
 }

@@ -177,6 +177,13 @@ static int on_close(void *arg, curl_socket_t fd)
     return close(fd);
 }
 
+int interp__rest_url(const struct interp__endpoint *e, const char *path, char *out, size_t n)
+{
+    const char *bracket = e->tcp && strchr(e->host, ':') ? "[" : "";
+    int len = snprintf(out, n, "%s://%s%s%s%s%s%s", e->tls ? "https" : "http", bracket, e->tcp ? e->host : "localhost", *bracket ? "]" : "", e->tcp ? ":" : "", e->tcp ? e->port : "", path);
+    return len < 0 || (size_t)len >= n ? -1 : 0;
+}
+
 void interp__rest_common(const struct interp__curl *c, CURL *easy, const struct interp__endpoint *e)
 {
     if (e->tcp) {
@@ -231,11 +238,9 @@ int interp__rest_call(struct interp__rest *r, const char *method, const char *pa
         return -1;
     c->easy_reset(r->easy);
     interp__rest_common(c, r->easy, e);
-    const char *bracket = e->tcp && strchr(e->host, ':') ? "[" : "";
-    int len = snprintf(url, sizeof url, "%s://%s%s%s%s%s%s", e->tls ? "https" : "http", bracket, e->tcp ? e->host : "localhost", *bracket ? "]" : "", e->tcp ? ":" : "", e->tcp ? e->port : "", path);
     snprintf(line, sizeof line, "Content-Type:%s%s", type ? " " : "", type ? type : "");
     interp__buf_add(&r->sent, body, n);
-    if (len < 0 || (size_t)len >= sizeof url || r->sent.bad || interp__rest_header(r, line) || interp__rest_header(r, "Expect:"))   /* Expect: else a second's wait before a big body */
+    if (interp__rest_url(e, path, url, sizeof url) || r->sent.bad || interp__rest_header(r, line) || interp__rest_header(r, "Expect:"))   /* Expect: else a second's wait before a big body */
         return -1;
     c->easy_setopt(r->easy, CURLOPT_URL, url);
     if (*e->resolve && (addresses = c->slist_append(NULL, e->resolve)))

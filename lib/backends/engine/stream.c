@@ -60,8 +60,8 @@ int interp__attach_start(struct interp__box *b)
     c->multi_setopt(a->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
     c->multi_setopt(a->multi, CURLMOPT_SOCKETDATA, b);
     interp__rest_common(c, a->easy, e);
-    const char *bracket = e->tcp && strchr(e->host, ':') ? "[" : "";
-    snprintf(url, sizeof url, "%s://%s%s%s%s%s/", e->tls ? "https" : "http", bracket, e->tcp ? e->host : "localhost", *bracket ? "]" : "", e->tcp ? ":" : "", e->tcp ? e->port : "");
+    if (interp__rest_url(e, "/", url, sizeof url))
+        return -1;
     c->easy_setopt(a->easy, CURLOPT_URL, url);
     if (*e->resolve)
         c->easy_setopt(a->easy, CURLOPT_RESOLVE, b->rest.addresses);
