@@ -124,7 +124,7 @@ def registry():
     found = {'config': [], 'request': []}
     for kind, scope, name, values, _, doc in OPTION.findall(read('lib', 'core', 'options.def')):
         default = values if kind == 'STR' else values.split(', ')[0]
-        shown = default.strip('"') if kind == 'STR' else number(default)
+        shown = default.strip('"') if kind == 'STR' else 'FOREVER' if default == 'INTERP_FOREVER' else number(default)
         limits = values.split(', ')[1:3]
         type_ = 'str' if kind == 'STR' else 'bool' if limits == ['0', '1'] else 'int'
         if name not in ('language', 'stream'):

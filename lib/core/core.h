@@ -310,6 +310,7 @@ struct interp__exec {
     struct interp_call *call;
     struct interp__kernel *kernel;
     uint8_t id[WIRE_ID];
+    uint64_t cpu, idle_output, heard;              /* heard: when it began to run, or last gave output or was given room for it */
     uint64_t number, started, deadline, timeout, grace;   /* deadline: the host's own, for when the agent does not answer */
     uint16_t base;
     uint32_t token;
@@ -347,8 +348,9 @@ struct interp_session {
     uint8_t id_bytes[WIRE_ID];
     struct wire_peer peer;
     struct interp__buf in, out;
-    uint64_t open_deadline, last_frame;
+    uint64_t open_deadline, last_frame, life_end;
     uint8_t hello_sent, welcomed, in_drive;
+    uint8_t outlived;                              /* its lifetime was over: what ran has timed out */
     uint8_t unseen;                                /* no session of the host's: it carries a gc or probe call, and goes with it */
     struct wire_welcome welcome;
     struct interp_call *calls;
@@ -380,6 +382,7 @@ void interp__session_unref(struct interp_session *s);
 void interp__session_gone(struct interp_session *s, interp_error *why);        /* takes why; ends all calls */
 void interp__session_drop_call(struct interp_session *s, struct interp_call *c);
 void interp__session_info(struct interp_session *s);
+void interp__session_outlived(struct interp_session *s);                       /* session_lifetime_ms is over */
 /* drive.c: one bounded round of work for a session, never blocks */
 void interp__session_drive(struct interp_session *s, uint64_t now);
 uint64_t interp__session_due(const struct interp_session *s);
@@ -404,6 +407,7 @@ uint16_t interp__channels(struct interp_session *s);                           /
 /* exec.c */
 #define INTERP__SLACK_NS UINT64_C(500000000)     /* how long after its own deadline the host still waits for the agent's word before it kills the sandbox */
 struct interp__exec *interp__exec_new(struct interp_session *s, const interp_request *r, struct interp__kernel *k, struct interp_call *c, interp_error **err);
+uint64_t interp__exec_silent_due(const struct interp__exec *e);                 /* when the agent should have ended it for giving no output */
 void interp__exec_room(struct interp_session *s, struct interp__exec *e);       /* tells of room in an interactive exec's input */
 void interp__exec_send(struct interp_session *s, struct interp__exec *e);
 void interp__exec_output(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n);

@@ -67,12 +67,30 @@ static void open_step(struct interp_session *s)
     }
 }
 
+/* When the agent's lease is over for certain, while nothing is in flight. */
+static uint64_t lease_due(const struct interp_session *s)
+{
+    for (const struct interp_call *c = s->calls; c; c = c->next)
+        if (!c->done)
+            return INTERP__NEVER;
+    return s->welcomed ? interp__after(s->last_frame, interp__after(interp__ms(s->v.session_idle), 2 * INTERP__SLACK_NS)) : INTERP__NEVER;
+}
+
 /* Deadlines of the host's own: they stand behind the agent's. */
 static void deadlines(struct interp_session *s, uint64_t now)
 {
     interp_error *why = NULL;
     if (!s->welcomed && now >= s->open_deadline) {
         interp__fail(&s->mem, &why, INTERP_E_TIMEOUT, "open-timeout", s->unseen ? "the backend was not through within open_timeout_ms" : "the sandbox was not ready within open_timeout_ms");
+        interp__session_gone(s, why);
+        return;
+    }
+    if (s->welcomed && now >= s->life_end) {
+        interp__session_outlived(s);
+        return;
+    }
+    if (now >= lease_due(s)) {   /* the agent should have ended it */
+        interp__fail(&s->mem, &why, INTERP_E_CLOSED, "expired", "the session had no call for longer than session_idle_ms and has ended; open a new one");
         interp__session_gone(s, why);
         return;
     }
@@ -93,8 +111,8 @@ again:
             if (e->deadline < interp__after(now, INTERP__SLACK_NS))
                 e->deadline = interp__after(now, INTERP__SLACK_NS);
         }
-        if (c->exec && c->exec->sent && now >= c->exec->deadline) {
-            c->exec->timed_out = 1;
+        if (c->exec && c->exec->sent && (now >= c->exec->deadline || now >= interp__exec_silent_due(c->exec))) {
+            c->exec->timed_out = now >= c->exec->deadline ? 1 : 2;
             interp__fail(&s->mem, &why, INTERP_E_CLOSED, "agent-silent", "the sandbox did not end an exec in time and has been killed");
             interp__session_gone(s, why);
             return;
@@ -183,6 +201,8 @@ uint64_t interp__session_due(const struct interp_session *s)
         return 0;
     if (!s->welcomed)
         due = interp__min(due, s->open_deadline);
+    else
+        due = interp__min(due, interp__min(s->life_end, lease_due(s)));
     for (const struct interp_call *c = s->calls; c; c = c->next) {
         if (c->done)
             continue;
@@ -191,7 +211,7 @@ uint64_t interp__session_due(const struct interp_session *s)
         if (c->exec) {
             due = interp__min(due, interp__exec_idle_due(c->exec));
             if (c->exec->sent)
-                due = interp__min(due, c->exec->deadline);
+                due = interp__min(due, interp__min(c->exec->deadline, interp__exec_silent_due(c->exec)));
             if (!c->exec->sent || (c->exec->streaming && !c->exec->ending))
                 due = interp__min(due, interp__after(c->exec->started, c->exec->timeout));
         }

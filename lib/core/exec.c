@@ -149,6 +149,8 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
     }
     e->timeout = interp__ms(r->v.timeout_set ? r->v.timeout : s->v.timeout);
     e->grace = interp__ms(r->v.grace_set ? r->v.grace : s->v.grace);
+    e->cpu = interp__ms(r->v.cpu_time_set ? r->v.cpu_time : s->v.cpu_time);
+    e->idle_output = interp__ms(r->v.idle_output_set ? r->v.idle_output : s->v.idle_output);
     e->streaming = r->v.stream != 0;
     e->interactive = r->v.interactive != 0;
     e->has_input = e->interactive || (r->has_input && r->input.len > 0);
@@ -185,6 +187,15 @@ void interp__exec_room(struct interp_session *s, struct interp__exec *e)
     }
 }
 
+/* What nobody pulls holds the code up, and that is no silence of its own. */
+uint64_t interp__exec_silent_due(const struct interp__exec *e)
+{
+    const struct interp_call *c = e->call;
+    if (!e->sent || e->ending || e->idle_output == INTERP__NEVER || e->kernel->state != INTERP__KERNEL_ALIVE || c->events || c->current)
+        return INTERP__NEVER;
+    return interp__after(interp__after(e->heard, e->idle_output), interp__after(e->grace, INTERP__SLACK_NS));
+}
+
 /* Sends it, with a kernel start before it when there is none alive. The agent runs it as soon as the kernel is ready. */
 void interp__exec_send(struct interp_session *s, struct interp__exec *e)
 {
@@ -202,7 +213,8 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
     e->tx_credit[0] = e->tx_credit[1] = WIRE_WINDOW;
     e->rx_left[0] = e->rx_left[1] = e->rx_left[2] = WIRE_WINDOW;
     struct wire_exec m = { .kernel = k->id, .base = e->base, .flags = e->has_input ? WIRE_EXEC_STDIN : 0, .number = (uint32_t)e->number, .token = e->token,
-                           .code_bytes = (uint32_t)e->code.len, .timeout_ns = left, .grace_ns = e->grace, .prefix = { e->env.p, (uint16_t)e->env.len } };
+                           .code_bytes = (uint32_t)e->code.len, .timeout_ns = left, .grace_ns = e->grace, .prefix = { e->env.p, (uint16_t)e->env.len },
+                           .cpu_ns = e->cpu, .idle_ns = e->idle_output };
     memcpy(m.id, e->id, WIRE_ID);
     struct interp__buf b;
     interp__buf_init(&b, &s->mem);
@@ -215,6 +227,7 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
     interp__peer_frame(s, WIRE_EXEC, 0, 0, b.p, (size_t)(o.p - b.p));
     interp__buf_free(&b);
     e->sent = 1;
+    e->heard = now;
     s->execs_sent++;
     if (e->cancelled)
         interp__peer_interrupt(s, e, e->cancelled > 1);
@@ -303,6 +316,7 @@ static void put_redacted(struct interp_session *s, struct interp__exec *e, int s
 void interp__exec_output(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n)
 {
     struct interp__redactor **r = &e->redact[stream - 1];
+    e->heard = interp__now();
     interp__redact_out(s, r, p, n);
     int held = *r && interp__redactor_held(*r);
     e->idle[stream - 1] = held ? INTERP__IDLE_SOFT : INTERP__IDLE_NONE;
@@ -378,7 +392,7 @@ void interp__exec_end(struct interp_session *s, struct interp__exec *e, int32_t 
     r->ran = ran;
     r->claimed_by = "host";
     if (e->sent)   /* else no signal of ours can have been sent */
-        r->interrupted = e->cancelled ? "cancel" : outcome == INTERP_OUTCOME_TIMEOUT ? "wall" : r->interrupted;
+        r->interrupted = e->cancelled ? "cancel" : outcome == INTERP_OUTCOME_TIMEOUT && !s->outlived ? cause : r->interrupted;
     r->wall_ns = interp__now() - e->started;
     finish(s, e);
 }

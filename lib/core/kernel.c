@@ -217,6 +217,8 @@ void interp__kernel_ready(struct interp_session *s, const struct wire_ready_msg 
         return;
     if (m->status == WIRE_READY_OK) {
         k->state = INTERP__KERNEL_ALIVE;
+        if (k->current)
+            k->current->heard = interp__now();
         if (k->want_cache && k->frames.code.len && s->execs_sent <= 1)
             keep_cache(s, k, &m->id);
         interp__kframes_free(&k->frames);

@@ -20,11 +20,13 @@ void interp__peer_hello(struct interp_session *s)
     uint8_t b[256];
     struct wire_out o = { b, b + sizeof b, 0 };
     struct wire_hello m = { .version_min = WIRE_VERSION, .version_max = WIRE_VERSION, .lease_ns = interp__ms(s->v.session_idle),
-                            .watch_bytes = interp__link_reached_is(s->link, "memory", "cgroup") ? 0 : s->v.memory, .umask = 022, .pids = (uint32_t)s->v.pids };
+                            .watch_bytes = interp__link_reached_is(s->link, "memory", "cgroup") ? 0 : s->v.memory, .umask = 022, .pids = (uint32_t)s->v.pids,
+                            .lifetime_ns = interp__ms(s->v.lifetime) };
     memcpy(m.session, s->id_bytes, WIRE_ID);
     interp__wire_put_hello(&o, &m);
     interp__peer_frame(s, WIRE_HELLO, 0, 0, b, (size_t)(o.p - b));
     s->hello_sent = 1;
+    s->life_end = interp__after(interp__now(), m.lifetime_ns);
 }
 
 void interp__peer_credit(struct interp_session *s, uint16_t channel, uint32_t bytes)
@@ -36,6 +38,7 @@ void interp__peer_credit(struct interp_session *s, uint16_t channel, uint32_t by
             return;   /* it has ended, and its window with it */
         owed = &e->rx_owed[channel - e->base];
         left = &e->rx_left[channel - e->base];
+        e->heard = interp__now();
     }
     *owed += bytes;
     if (*owed < WIRE_WINDOW / 4)
@@ -306,6 +309,10 @@ int interp__peer_read(struct interp_session *s)
         if (st != INTERP_OK || n == 0 || n > s->in.cap - s->in.len) {
             interp_error *why = NULL;
             uint64_t idle = interp__now() - s->last_frame;
+            if (!l->fault && s->welcomed && interp__now() >= s->life_end) {   /* the agent's clock began a little after ours */
+                interp__session_outlived(s);
+                return -1;
+            }
             if (l->fault)   /* the backend knows more */
                 why = interp__error_copy(&s->mem, l->fault);
             else if (s->welcomed && idle >= interp__ms(s->v.session_idle))

@@ -140,8 +140,10 @@ again:
                 interp__exec_end(s, e, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_GONE, e->sent ? INTERP_NONE : 0);
             else if (e->broken)
                 interp__exec_end(s, e, INTERP_OUTCOME_CRASHED, "protocol", INTERP_STATE_GONE, INTERP_NONE);
+            else if (s->outlived)
+                interp__exec_end(s, e, INTERP_OUTCOME_TIMEOUT, "lifetime", INTERP_STATE_GONE, e->sent ? INTERP_NONE : 0);
             else if (e->timed_out)
-                interp__exec_end(s, e, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_GONE, INTERP_NONE);
+                interp__exec_end(s, e, INTERP_OUTCOME_TIMEOUT, e->timed_out > 1 ? "idle_output" : "wall", INTERP_STATE_GONE, INTERP_NONE);
             else
                 interp__exec_end(s, e, INTERP_OUTCOME_LOST, interp_error_code(s->gone) == INTERP_E_PROTOCOL ? "protocol" : interp_error_code(s->gone) == INTERP_E_NOMEM ? "memory" : "stream", INTERP_STATE_GONE, e->sent ? INTERP_NONE : 0);
             goto again;   /* the list may have changed */
@@ -154,6 +156,14 @@ again:
     s->out.len = 0;
     if (s->link)
         interp__link_close(s->link);
+}
+
+void interp__session_outlived(struct interp_session *s)
+{
+    interp_error *why = NULL;
+    interp__fail(&s->mem, &why, INTERP_E_CLOSED, "lifetime", "the session has reached its session_lifetime_ms and has ended; open a new one");
+    s->outlived = 1;
+    interp__session_gone(s, why);
 }
 
 void interp__session_info(struct interp_session *s)

@@ -112,6 +112,8 @@ void exec_request(const struct wire_frame *f)
     x->code_bytes = m.code_bytes;
     x->timeout = m.timeout_ns;
     x->grace = m.grace_ns;
+    x->cpu_limit = m.cpu_ns;
+    x->idle_limit = m.idle_ns;
     x->began = A.now;
     x->deadline = m.timeout_ns < UINT64_MAX - A.now ? A.now + m.timeout_ns : UINT64_MAX;
     x->credit[0] = x->credit[1] = x->credit[2] = WIRE_WINDOW;
@@ -225,6 +227,8 @@ void exec_begin(struct kernel *k)
     if (x->in_fd >= 0)
         ep_add(x->in_fd, EPOLLOUT | EPOLLET, EP_STDIN, k->gen, kernel_index(k));
     usage_begin(k);
+    x->heard = A.now;
+    x->cpu_look = A.now + min64(x->cpu_limit / 8, 1000 * MSEC);
     k->head_len = 0;
     k->body = 0;
     struct ring *q = &S.code[kernel_index(k)];
@@ -296,7 +300,10 @@ int exec_step(struct kernel *k)
     }
     for (int i = 0; i < 2 && x->phase != X_DRAIN; i++)
         if (x->out[i] >= 0) {
+            uint32_t had = x->credit[1 + i];
             more |= pipe_relay(x->out[i], (uint16_t)(x->base + 1 + i), &x->credit[1 + i], NULL);
+            if (x->credit[1 + i] != had)
+                x->heard = A.now;
             if (!pipes[x->out[i]].use)
                 x->out[i] = -1;
         }

@@ -163,6 +163,7 @@ int frames_exec(struct kernel *k)
             kernel_kill(k, WIRE_HOW_PROTOCOL, 0);
         return 0;
     }
+    x->heard = A.now; /* a display is output too */
     out_commit(WIRE_DATA, 0, x->base, (size_t)r);
     x->credit[0] -= (uint32_t)r;
     if (end && (x->phase == X_RUN || x->how == WIRE_HOW_DIED))

@@ -36,7 +36,7 @@ struct agent {
     struct boot_facts facts;
     int ep, sigfd, workspace, pid, init;      /* init: we are PID 1 */
     uint64_t now;                             /* monotonic, of this turn of the loop */
-    uint64_t lease_ns, watch_bytes, last_frame;
+    uint64_t lease_ns, watch_bytes, last_frame, life_end;
     uint32_t umask, pids;
     uint8_t  greeted;
     char     run[96];                         /* RUN_DIR, or what stands in for it */
@@ -99,13 +99,15 @@ uint64_t late_timer(void);
 /* ---- kernels */
 enum kernel_stage { K_FREE, K_STALE, K_BLOB, K_STARTING, K_READY, K_DYING, K_DEAD };
 enum exec_phase { X_NONE, X_WAIT, X_RUN, X_LAST, X_DRAIN };   /* LAST: the kernel is dead, its last frames are being read */
-struct usage_mark { uint64_t cpu, orphans, oom, pids_max, peak; uint8_t peak_reset; };
+#define PAST 16u
+struct usage_mark { uint64_t cpu, orphans, oom, pids_max, peak; uint8_t peak_reset; int past[PAST]; };   /* past: older processes that the clock of /proc can't tell from the exec's own */
 struct exec {
     uint8_t phase, cause, stage, ran, how, word, stdin_end, stdin_lost, opened, in_ready, nudges;
     uint8_t id[WIRE_ID];
     uint16_t base;
     uint32_t flags, number, token, code_bytes, code_seen, credit[3], code_eaten, code_credited, stdin_seen, stdin_eaten, stdin_credited, left[2], control_left, code_skip;
     uint64_t began, deadline, timeout, grace, signalled, control_gone, watch_peak, nudge;
+    uint64_t cpu_limit, idle_limit, cpu_look, cpu_seen, heard;           /* UINT64_MAX: no limit; cpu_look: when to look again; heard: begin, or last output */
     uint32_t exit_flags;
     int out[2], in_fd, code_fd, pass[3], npass;
     char files[96];                                           /* prefix of FIFOs and code file; empty: none */
@@ -173,12 +175,14 @@ int  feed_stdin(struct kernel *k);
 /* ladder.c */
 void     ladder_interrupt(const uint8_t id[WIRE_ID], uint8_t cause, int hard);
 void     ladder_step(struct kernel *k);
+uint64_t ladder_since(const struct exec *x);                  /* clock ticks since boot at the exec's start, as /proc counts */
 uint64_t ladder_timer(const struct kernel *k);
 /* usage.c, watch.c */
 void     usage_start(struct kernel *k);                       /* before its process is started ... */
 int      usage_pids_full(const struct kernel *k);             /* ... and when it did not get ready: was it for want of processes? */
 void     usage_begin(struct kernel *k);
 void     usage_end(struct kernel *k, struct wire_exit *m);
+uint64_t usage_cpu(const struct kernel *k);                   /* of the exec so far, with that of what it started and that still runs */
 void     watch_step(void);
 uint64_t watch_timer(void);
 /* files.c */
@@ -195,13 +199,14 @@ void files_drop_dir(struct kernel *k);
 int  files_expand(struct kernel *k, const uint8_t *p, size_t n, int all);      /* template into the code ring */
 
 /* ---- proc.c */
-struct proc { int pid, ppid; uint64_t start, cpu_children; uint8_t mark, ignores_int, owner; uint32_t threads; };
+struct proc { int pid, ppid; uint64_t start, cpu, cpu_children; uint8_t mark, ignores_int, owner; uint32_t threads; };
 #define PROCS 2048u
 extern struct proc procs[PROCS];
 unsigned proc_scan(int stop_fd);
 struct proc *proc_find(unsigned n, int pid);
 int      proc_read(int pid, struct proc *p);
-void     proc_mark_tree(unsigned n, int root, int strict, uint64_t since);
+enum { PROC_SINCE = 1, PROC_HEARS = 2 };                        /* only what was started at `since` or later; only what does not ignore SIGINT */
+void     proc_mark_tree(unsigned n, int root, int only, uint64_t since);
 uint64_t proc_resident(int pid, uint64_t *rest);
 uint64_t proc_shared(int pid);
 uint64_t proc_share(int pid);

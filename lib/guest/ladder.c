@@ -1,8 +1,11 @@
-/* ladder.c - from "please stop" to "gone": SIGINT, SIGINT again, TERM and KILL to the children, and in time before the grace ends
-   the whole tree, with proof. */
+/* ladder.c - when an exec has to stop, and from "please stop" to "gone": SIGINT, SIGINT again, TERM and KILL to the children, and in
+   time before the grace ends the whole tree, with proof. */
 #include "guest.h"
 
-static uint64_t since(const struct exec *x)      /* clock ticks since boot at the exec's start, as /proc counts */
+#define LOOK_LEAST (10 * MSEC)
+#define LOOK_MOST  (1000 * MSEC)
+
+uint64_t ladder_since(const struct exec *x)
 {
     struct timespec_k t = { 0, 0 };
     sys_clock(CLOCK_BOOTTIME, &t);
@@ -25,7 +28,7 @@ static uint64_t rung(const struct exec *x, int n)
 
 static void order(struct kernel *k, enum sup_op op)
 {
-    if (supervisor_order(k, op, since(&k->x)) >= 0)
+    if (supervisor_order(k, op, ladder_since(&k->x)) >= 0)
         k->unheard++;
     k->interrupted = 1;
 }
@@ -62,6 +65,35 @@ void ladder_interrupt(const uint8_t id[WIRE_ID], uint8_t cause, int hard)
         }
 }
 
+/* A part of what is left, so that some busy processors at once do not take it far past the limit; and never most of our own time. */
+static void cpu_step(struct kernel *k)
+{
+    struct exec *x = &k->x;
+    if (x->cpu_limit == UINT64_MAX || A.now < x->cpu_look)
+        return;
+    uint64_t used = usage_cpu(k), now = now_ns(), spent = now - A.now, pause;
+    x->cpu_seen = used;
+    if (used >= x->cpu_limit) {
+        begin(k, WIRE_CAUSE_CPU, 0);
+        return;
+    }
+    pause = min64((x->cpu_limit - used) / 8, LOOK_MOST);
+    pause = pause > LOOK_LEAST ? pause : LOOK_LEAST;
+    x->cpu_look = now + (pause > spent * 4 ? pause : spent * 4);
+}
+
+static void idle_step(struct kernel *k)
+{
+    struct exec *x = &k->x;
+    if (x->idle_limit == UINT64_MAX || A.now - x->heard < x->idle_limit)
+        return;
+    for (int i = 0; i < 2; i++)
+        if (x->out[i] >= 0 && pipe_pending(x->out[i]))
+            x->heard = A.now; /* it has written: the host does not take it */
+    if (x->heard != A.now)
+        begin(k, WIRE_CAUSE_IDLE, 0);
+}
+
 void ladder_step(struct kernel *k)
 {
     struct exec *x = &k->x;
@@ -70,6 +102,11 @@ void ladder_step(struct kernel *k)
     if (!x->signalled) {
         if (A.now >= x->deadline)
             begin(k, WIRE_CAUSE_WALL, 0);
+        else if (x->phase == X_RUN && k->stage == K_READY) {
+            cpu_step(k);
+            if (!x->signalled)
+                idle_step(k);
+        }
         return;
     }
     while (x->stage && x->stage < 5 && A.now >= rung(x, x->stage)) {
@@ -87,7 +124,13 @@ uint64_t ladder_timer(const struct kernel *k)
     const struct exec *x = &k->x;
     if (x->phase != X_WAIT && x->phase != X_RUN)
         return UINT64_MAX;
-    if (!x->signalled)
-        return x->deadline;
+    if (!x->signalled) {
+        uint64_t next = x->deadline;
+        if (x->phase == X_RUN && k->stage == K_READY) {
+            next = x->cpu_limit == UINT64_MAX ? next : min64(next, x->cpu_look);
+            next = x->idle_limit < UINT64_MAX - x->heard ? min64(next, x->heard + x->idle_limit) : next;
+        }
+        return next;
+    }
     return x->stage && x->stage < 5 ? rung(x, x->stage) : UINT64_MAX;
 }

@@ -90,7 +90,7 @@ static uint64_t lease_end(void)
 
 static int wait_ms(void)
 {
-    uint64_t next = min64(min64(lease_end(), late_timer()), watch_timer());
+    uint64_t next = min64(min64(lease_end(), A.greeted ? A.life_end : UINT64_MAX), min64(late_timer(), watch_timer()));
     for (const struct kernel *k = kernels; k < kernels + KERNELS; k++) {
         if (!k->stage)
             continue;
@@ -129,7 +129,7 @@ static _Noreturn void loop(void)
         busy |= late_step();
         if (A.watch_bytes)
             watch_step();
-        if (A.greeted && A.now >= lease_end())
+        if (A.greeted && A.now >= min64(lease_end(), A.life_end))
             agent_end(0);
         stream_flush();
         if (!busy)

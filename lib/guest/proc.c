@@ -43,6 +43,7 @@ int proc_read(int pid, struct proc *p)
     }
     p->pid = pid;
     p->ppid = (int)v[4];
+    p->cpu = (v[14] + v[15]) * 10 * MSEC;
     p->cpu_children = (v[16] + v[17]) * 10 * MSEC;
     p->threads = (uint32_t)v[20];
     p->start = v[22];
@@ -92,15 +93,15 @@ struct proc *proc_find(unsigned n, int pid)
     return lo < n && procs[lo].pid == pid ? &procs[lo] : NULL;
 }
 
-/* Marks the descendants of root (not root itself). strict: only those started at `since` (clock ticks) or later that do not ignore
-   SIGINT; what is left out hides what is below it. */
-void proc_mark_tree(unsigned n, int root, int strict, uint64_t since)
+/* Marks the descendants of root (not root itself), as far as `only` lets them: `since` is in clock ticks. What is left out hides what
+   is below it. */
+void proc_mark_tree(unsigned n, int root, int only, uint64_t since)
 {
     for (int more = 1; more;) {
         more = 0;
         for (unsigned i = 0; i < n; i++) {
             struct proc *p = &procs[i];
-            if (p->mark || p->pid == root || (strict && (p->ignores_int || p->start < since)))
+            if (p->mark || p->pid == root || (only & PROC_HEARS && p->ignores_int) || (only & PROC_SINCE && p->start < since))
                 continue;
             const struct proc *parent = p->ppid == root ? NULL : proc_find(n, p->ppid);
             if (p->ppid == root || (parent && parent->mark))

@@ -157,6 +157,7 @@ static void hello(const struct wire_frame *f)
         fatal("version", "no common protocol version");
     A.greeted = 1;
     A.lease_ns = h.lease_ns;
+    A.life_end = h.lifetime_ns < UINT64_MAX - A.now ? A.now + h.lifetime_ns : UINT64_MAX;
     A.watch_bytes = A.facts.cg_peak < 0 ? h.watch_bytes : 0;
     A.umask = h.umask;
     A.pids = h.pids;

@@ -97,7 +97,7 @@ static _Noreturn void end_tree(void)
     sys_exit(0);
 }
 
-/* The interrupt tree: the kernel and what it started since `since` that does not ignore SIGINT. */
+/* The interrupt tree: the kernel and what it started since `since` that does not ignore SIGINT; what lost its parent meanwhile hangs on us. */
 static void signal_tree(int sig, int kernel_sig, uint64_t since)
 {
     if (tree_pid && kernel_sig)
@@ -105,7 +105,11 @@ static void signal_tree(int sig, int kernel_sig, uint64_t since)
     if (!tree_pid)
         return;
     unsigned n = proc_scan(sock); /* on a crowded machine this takes a while: the next rung does not wait for it */
-    proc_mark_tree(n, tree_pid, 1, since);
+    proc_mark_tree(n, tree_pid, PROC_SINCE | PROC_HEARS, since);
+    struct proc *kernel = proc_find(n, tree_pid);
+    if (kernel)
+        kernel->start = 0;
+    proc_mark_tree(n, (int)sys_getpid(), PROC_SINCE | PROC_HEARS, since);
     for (unsigned i = 0; i < n; i++)
         if (procs[i].mark)
             sys_kill(procs[i].pid, sig);

@@ -54,9 +54,40 @@ void usage_begin(struct kernel *k)
         if (!m->peak_reset)
             m->peak = counter(A.facts.cg_peak, "");
     }
+    if (k->x.cpu_limit != UINT64_MAX) {
+        uint64_t since = ladder_since(&k->x);
+        unsigned n = proc_scan(-1), past = 0;
+        for (unsigned i = 0; i < n && past < PAST; i++)
+            if (procs[i].start >= since)
+                m->past[past++] = procs[i].pid;
+    }
     int fresh = k->last_end && A.now - k->last_end < QUIET;
     m->oom = fresh ? k->oom_seen : counter(A.facts.cg_oom, "oom_kill ");
     m->pids_max = fresh ? k->pids_seen : counter(A.facts.cg_pids, "max ");
+}
+
+uint64_t usage_cpu(const struct kernel *k)
+{
+    const struct usage_mark *b = &k->x.mark;
+    uint64_t self = cpu_of(k->pid), sum = self > b->cpu ? self - b->cpu : 0;
+    unsigned n = proc_scan(-1);
+    for (unsigned i = 0; i < n; i++) {
+        if (procs[i].pid == k->pid && procs[i].cpu_children > k->child_cpu)
+            sum += procs[i].cpu_children - k->child_cpu;
+        for (unsigned j = 0; j < PAST; j++)
+            if (procs[i].pid == b->past[j])
+                procs[i].start = 0;
+    }
+    if (k->shared)
+        sum += k->shared->orphan_cpu - b->orphans;
+    /* what lost its parent hangs on the supervisor, beside the kernel */
+    uint64_t since = ladder_since(&k->x);
+    proc_mark_tree(n, k->pid, PROC_SINCE, since);
+    proc_mark_tree(n, k->supervisor_pid, PROC_SINCE, since);
+    for (unsigned i = 0; i < n; i++)
+        if (procs[i].mark)
+            sum += procs[i].cpu + procs[i].cpu_children;
+    return sum;
 }
 
 void usage_end(struct kernel *k, struct wire_exit *m)
@@ -81,6 +112,8 @@ void usage_end(struct kernel *k, struct wire_exit *m)
     k->child_cpu = k->pid > 0 ? children : 0;
     if (k->shared)
         m->cpu_ns += k->shared->orphan_cpu - b->orphans;
+    if (m->cpu_ns < x->cpu_seen) /* what still runs was counted then */
+        m->cpu_ns = x->cpu_seen;
     if (A.facts.cg_peak >= 0) {
         uint64_t peak = counter(A.facts.cg_peak, "");
         if (b->peak_reset || peak > b->peak)

@@ -215,6 +215,7 @@ int interp__wire_get_hello(const struct wire_frame *f, struct wire_hello *m)
     m->watch_bytes = interp__wire_u64(&i);
     m->umask = interp__wire_u32(&i);
     m->pids = interp__wire_u32(&i);
+    m->lifetime_ns = interp__wire_u64(&i);
     return i.bad ? -1 : 0;
 }
 void interp__wire_put_hello(struct wire_out *o, const struct wire_hello *m)
@@ -228,6 +229,7 @@ void interp__wire_put_hello(struct wire_out *o, const struct wire_hello *m)
     interp__wire_put_u64(o, m->watch_bytes);
     interp__wire_put_u32(o, m->umask);
     interp__wire_put_u32(o, m->pids);
+    interp__wire_put_u64(o, m->lifetime_ns);
 }
 
 int interp__wire_get_welcome(const struct wire_frame *f, struct wire_welcome *m)
@@ -319,6 +321,8 @@ int interp__wire_get_exec(const struct wire_frame *f, struct wire_exec *m)
     m->grace_ns = interp__wire_u64(&i);
     m->code_bytes = interp__wire_u32(&i);
     m->prefix = interp__wire_string(&i);
+    m->cpu_ns = interp__wire_u64(&i);
+    m->idle_ns = interp__wire_u64(&i);
     return i.bad ? -1 : 0;
 }
 void interp__wire_put_exec(struct wire_out *o, const struct wire_exec *m)
@@ -333,6 +337,8 @@ void interp__wire_put_exec(struct wire_out *o, const struct wire_exec *m)
     interp__wire_put_u64(o, m->grace_ns);
     interp__wire_put_u32(o, m->code_bytes);
     interp__wire_put_string(o, m->prefix.p, m->prefix.len);
+    interp__wire_put_u64(o, m->cpu_ns);
+    interp__wire_put_u64(o, m->idle_ns);
 }
 
 int interp__wire_get_exit(const struct wire_frame *f, struct wire_exit *m)

@@ -84,10 +84,10 @@ void     interp__wire_put_string(struct wire_out *o, const void *p, size_t n);  
 
 /* ---- messages with many fields: one reader and one writer each. Readers return 0, or -1 for a malformed payload. */
 struct wire_identity { uint64_t inode, mtime_ns, ctime_ns, size; };
-struct wire_hello { uint16_t version_min, version_max; uint32_t capabilities, umask, pids; uint8_t session[WIRE_ID], secret[WIRE_ID]; uint64_t lease_ns, watch_bytes; };
+struct wire_hello { uint16_t version_min, version_max; uint32_t capabilities, umask, pids; uint8_t session[WIRE_ID], secret[WIRE_ID]; uint64_t lease_ns, watch_bytes, lifetime_ns; };
 struct wire_welcome { uint16_t version, arch; uint32_t capabilities, uid; uint8_t ids, landlock, scoped, memory; };
 struct wire_ready_msg { uint16_t kernel; uint8_t status, restored; int32_t exit_code, signal; struct wire_identity id; struct wire_str path, info, text; };
-struct wire_exec { uint8_t id[WIRE_ID]; uint16_t kernel, base; uint32_t flags, number, token, code_bytes; uint64_t timeout_ns, grace_ns; struct wire_str prefix; };
+struct wire_exec { uint8_t id[WIRE_ID]; uint16_t kernel, base; uint32_t flags, number, token, code_bytes; uint64_t timeout_ns, grace_ns, cpu_ns, idle_ns; struct wire_str prefix; };
 struct wire_exit { uint8_t id[WIRE_ID]; uint8_t how, status, interrupted, kernel_state; int32_t exit_code, signal; uint64_t wall_ns, cpu_ns, memory_peak; uint32_t oom_kills, limits_hit, flags; };
 /* KERNEL_START's lists are left to a cursor: `rest` stands at the candidates list. */
 struct wire_start { uint16_t kernel, channel; uint8_t kind, flags; uint64_t timeout_ns; struct wire_identity id; struct wire_in rest; };

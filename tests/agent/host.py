@@ -81,8 +81,8 @@ class Host:
     def send(self, kind, payload=b"", channel=0, flags=0):
         self.raw(self.frame(kind, payload, channel, flags))
 
-    def hello(self, lease=0, watch=0, lo=1, hi=1):
-        self.send(HELLO, struct.pack("<HHI16s16sQQII", lo, hi, 0, b"s" * 16, b"", lease, watch, 0o022, 0))
+    def hello(self, lease=0, watch=0, lo=1, hi=1, lifetime=FOREVER):
+        self.send(HELLO, struct.pack("<HHI16s16sQQIIQ", lo, hi, 0, b"s" * 16, b"", lease, watch, 0o022, 0, lifetime))
 
     def _pull(self, timeout):
         while True:
@@ -188,7 +188,7 @@ class Host:
             at += 2 + n
         return Reply(kernel=kernel, status=status, restored=restored, exit_code=code, signal=sig, identity=struct.unpack_from("<4Q", p, 12), path=out[0], info=out[1], text=out[2])
 
-    def exec_start(self, kernel, code, timeout=20 * SEC, grace=3 * SEC, stdin=None, token=None, prefix=b"", send_code=True):
+    def exec_start(self, kernel, code, timeout=20 * SEC, grace=3 * SEC, stdin=None, token=None, prefix=b"", send_code=True, cpu=FOREVER, idle=FOREVER):
         base, self.chan = self.chan, self.chan + 3
         if self.chan > 60000:
             self.chan = 16
@@ -196,7 +196,7 @@ class Host:
             self.window.pop(c, None), self.sent.pop(c, None), self.data.pop(c, None)
         eid = os.urandom(16)
         token = token or struct.unpack("<I", os.urandom(4))[0]
-        msg = self.frame(EXEC, struct.pack("<16sHHIIIQQI", eid, kernel, base, 1 if stdin is not None else 0, 1, token, timeout, grace, len(code)) + text(prefix))
+        msg = self.frame(EXEC, struct.pack("<16sHHIIIQQI", eid, kernel, base, 1 if stdin is not None else 0, 1, token, timeout, grace, len(code)) + text(prefix) + struct.pack("<QQ", cpu, idle))
         if send_code and len(code) <= PAYLOAD:
             self.sent[base] = len(code)
             msg += self.frame(DATA, code, base, END)

@@ -115,7 +115,9 @@ TEST(defaults)
         size_t at = strlen(expr);
         if (!is_config(o) || (o->kind == U64_ROW && o->preset == 0))
             continue;
-        if (o->kind == U64_ROW)
+        if (o->kind == U64_ROW && o->preset == INTERP_FOREVER)
+            snprintf(expr + at, sizeof expr - at, " and d['%s'] == 'forever'", o->name);
+        else if (o->kind == U64_ROW)
             snprintf(expr + at, sizeof expr - at, " and d['%s'] == %" PRIu64, o->name, o->preset);
         else
             snprintf(expr + at, sizeof expr - at, " and d['%s'] == '%s'", o->name, o->text);

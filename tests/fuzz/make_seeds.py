@@ -27,12 +27,12 @@ def frames(*items):
 
 IDENT = struct.pack('<QQQQ', 1, 2, 3, 4)
 EXEC_ID = bytes(range(16))
-HELLO = struct.pack('<HHI16s16sQQII', 1, 1, 0, b's' * 16, bytes(16), 10 ** 12, 0, 0o22, 128)
+HELLO = struct.pack('<HHI16s16sQQIIQ', 1, 1, 0, b's' * 16, bytes(16), 10 ** 12, 0, 0o22, 128, 2 ** 64 - 1)
 WELCOME = struct.pack('<HHIBBBBI', 1, 1, 0, 2, 6, 1, 1, 1000)
 START = struct.pack('<HHBBHQ', 1, 16, 1, 2, 0, 10 ** 10) + IDENT + struct.pack('<H', 2) + string(b'python3') + string(b'python') + \
     struct.pack('<H', 1) + string(b'-c') + struct.pack('<H', 1) + string(b'A=b') + string(b'')
 READY = struct.pack('<HBBii', 1, 1, 0, -1, 0) + IDENT + string(b'/usr/bin/python3') + string(b'{"language":"python"}') + string(b'')
-EXEC = EXEC_ID + struct.pack('<HHIIIQQI', 1, 17, 1, 1, 0xabcdef01, 3 * 10 ** 10, 3 * 10 ** 9, 4) + string(b"A='x' ")
+EXEC = EXEC_ID + struct.pack('<HHIIIQQI', 1, 17, 1, 1, 0xabcdef01, 3 * 10 ** 10, 3 * 10 ** 9, 4) + string(b"A='x' ") + struct.pack('<QQ', 10 ** 10, 2 ** 64 - 1)
 EXIT = EXEC_ID + struct.pack('<BBBBiiQQQIII', 1, 1, 0, 1, -1, 0, 1000, 1000, 2 ** 64 - 1, 0, 0, 2)
 
 write('wire_host', 'dialogue', b'\0\0' + frames((1, 0, 0, HELLO), (16, 0, 0, START), (4, 1, 16, b'driver'), (32, 0, 0, EXEC), (4, 1, 17, b'code'), (4, 1, 18, b'stdin'),

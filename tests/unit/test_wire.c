@@ -406,12 +406,12 @@ TEST(message_hello)
         rnd_bytes(&m, sizeof m);
         ROUND(hello, m, b, {
             CHECK(m.version_min == b.version_min && m.version_max == b.version_max && m.capabilities == b.capabilities && m.umask == b.umask && m.pids == b.pids);
-            CHECK(m.lease_ns == b.lease_ns && m.watch_bytes == b.watch_bytes);
+            CHECK(m.lease_ns == b.lease_ns && m.watch_bytes == b.watch_bytes && m.lifetime_ns == b.lifetime_ns);
             CHECK_MEM(m.session, b.session, WIRE_ID);
             CHECK_MEM(m.secret, b.secret, WIRE_ID);
         });
     }
-    CHECK_INT(2 + 2 + 4 + 16 + 16 + 8 + 8 + 4 + 4, 64);
+    CHECK_INT(2 + 2 + 4 + 16 + 16 + 8 + 8 + 4 + 4 + 8, 72);
 }
 
 TEST(message_welcome)
@@ -486,7 +486,7 @@ TEST(message_exec)
         ROUND(exec, m, b, {
             CHECK_MEM(m.id, b.id, WIRE_ID);
             CHECK(m.kernel == b.kernel && m.base == b.base && m.flags == b.flags && m.number == b.number && m.token == b.token && m.code_bytes == b.code_bytes);
-            CHECK(m.timeout_ns == b.timeout_ns && m.grace_ns == b.grace_ns && same_str(m.prefix, b.prefix));
+            CHECK(m.timeout_ns == b.timeout_ns && m.grace_ns == b.grace_ns && m.cpu_ns == b.cpu_ns && m.idle_ns == b.idle_ns && same_str(m.prefix, b.prefix));
         });
     }
 }
@@ -517,7 +517,7 @@ TEST(message_sizes)
     struct wire_exit x = { 0 };
     const struct { const char *name; size_t got, want; } row[] = {
 #define SIZE(kind, m, want) { #kind, ({ struct wire_out o = { msg_buf, msg_buf + sizeof msg_buf, 0 }; interp__wire_put_##kind(&o, &m); (size_t)(o.p - msg_buf); }), want }
-        SIZE(hello, h, 64), SIZE(welcome, w, 16), SIZE(start, s, 48), SIZE(ready, r, 50), SIZE(exec, e, 54), SIZE(exit, x, 64),
+        SIZE(hello, h, 72), SIZE(welcome, w, 16), SIZE(start, s, 48), SIZE(ready, r, 50), SIZE(exec, e, 70), SIZE(exit, x, 64),
 #undef SIZE
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)

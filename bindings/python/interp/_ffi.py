@@ -115,11 +115,13 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_cancel': (_I32, _POINTER, _POINTER, _OUT),
     'interp_config_set_close_timeout_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_cpu_millis': (_I32, _POINTER, _U64, _OUT),
+    'interp_config_set_cpu_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_endpoint': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_env': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
     'interp_config_set_extra': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT),
     'interp_config_set_file_bytes': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_grace_ms': (_I32, _POINTER, _U64, _OUT),
+    'interp_config_set_idle_output_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_image': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_isolation': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_json': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
@@ -131,6 +133,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_pull': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_runtime': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_session_idle_ms': (_I32, _POINTER, _U64, _OUT),
+    'interp_config_set_session_lifetime_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_timeout_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_user': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_workspace_bytes': (_I32, _POINTER, _U64, _OUT),
@@ -175,8 +178,10 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_request_new': (_I32, _POINTER, _OUT, _OUT),
     'interp_request_set_cancel': (_I32, _POINTER, _POINTER, _OUT),
     'interp_request_set_code': (_I32, _POINTER, _POINTER, _SIZE, _OUT),
+    'interp_request_set_cpu_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_env': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
     'interp_request_set_grace_ms': (_I32, _POINTER, _U64, _OUT),
+    'interp_request_set_idle_output_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_interactive': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_json': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
     'interp_request_set_kernel': (_I32, _POINTER, _TEXT, _OUT),
@@ -258,11 +263,13 @@ class Library:
     interp_config_set_cancel: Any
     interp_config_set_close_timeout_ms: Any
     interp_config_set_cpu_millis: Any
+    interp_config_set_cpu_ms: Any
     interp_config_set_endpoint: Any
     interp_config_set_env: Any
     interp_config_set_extra: Any
     interp_config_set_file_bytes: Any
     interp_config_set_grace_ms: Any
+    interp_config_set_idle_output_ms: Any
     interp_config_set_image: Any
     interp_config_set_isolation: Any
     interp_config_set_json: Any
@@ -274,6 +281,7 @@ class Library:
     interp_config_set_pull: Any
     interp_config_set_runtime: Any
     interp_config_set_session_idle_ms: Any
+    interp_config_set_session_lifetime_ms: Any
     interp_config_set_timeout_ms: Any
     interp_config_set_user: Any
     interp_config_set_workspace_bytes: Any
@@ -318,8 +326,10 @@ class Library:
     interp_request_new: Any
     interp_request_set_cancel: Any
     interp_request_set_code: Any
+    interp_request_set_cpu_ms: Any
     interp_request_set_env: Any
     interp_request_set_grace_ms: Any
+    interp_request_set_idle_output_ms: Any
     interp_request_set_interactive: Any
     interp_request_set_json: Any
     interp_request_set_kernel: Any

@@ -16,9 +16,12 @@ CONFIG = {
     'file_bytes': int,
     'timeout_ms': int,
     'grace_ms': int,
+    'cpu_ms': int,
+    'idle_output_ms': int,
     'open_timeout_ms': int,
     'close_timeout_ms': int,
     'session_idle_ms': int,
+    'session_lifetime_ms': int,
     'output_head_bytes': int,
     'output_tail_bytes': int,
 }
@@ -27,5 +30,7 @@ REQUEST = {
     'kernel': str,
     'timeout_ms': int,
     'grace_ms': int,
+    'cpu_ms': int,
+    'idle_output_ms': int,
     'interactive': bool,
 }

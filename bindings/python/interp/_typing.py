@@ -39,12 +39,21 @@ class ConfigOptions(TypedDict, total=False):
     timeout_ms: int
     # Time in milliseconds between the first interrupt of an exec (timeout or cancel) and the end of its kernel. Default 3000.
     grace_ms: int
+    # Processor time of an exec, in milliseconds over all processors: that of its kernel and of all that it starts. It ends as timeout,
+    # cause cpu. Default FOREVER.
+    cpu_ms: int
+    # Time without output after which an exec is ended, in milliseconds; it ends as timeout, cause idle_output. Output that a slow consumer
+    # leaves waiting counts as output. Default FOREVER.
+    idle_output_ms: int
     # Time for opening, in milliseconds. Default 60000.
     open_timeout_ms: int
     # Time that closing waits for the sandbox to be verified gone, in milliseconds. Default 5000.
     close_timeout_ms: int
     # Time without a call after which the sandbox ends itself, in milliseconds (a lease: each call renews it). Default 1800000.
     session_idle_ms: int
+    # Time after which the sandbox ends whatever it does, in milliseconds from its start. An exec in flight ends as timeout, cause lifetime,
+    # state gone. Default FOREVER.
+    session_lifetime_ms: int
     # Bytes kept from the start of each output stream of an exec. Default 49152.
     output_head_bytes: int
     # Bytes kept from the end of each output stream of an exec, when it is longer than head and tail together. Default 16384.
@@ -60,6 +69,10 @@ class RequestOptions(TypedDict, total=False):
     timeout_ms: int
     # Grace of this exec, in milliseconds; when not set, the session's grace_ms.
     grace_ms: int
+    # Processor time of this exec, in milliseconds; when not set, the session's cpu_ms.
+    cpu_ms: int
+    # Time without output after which this exec is ended, in milliseconds; when not set, the session's idle_output_ms.
+    idle_output_ms: int
     # 1: standard input stays open after what the request brings; interp_call_write feeds it, interp_call_write_end ends it. 0: it ends
     # there.
     interactive: bool
