@@ -80,8 +80,13 @@ INTERP_API uint64_t interp_result_memory_peak_bytes(const interp_result *r);
 INTERP_API uint32_t interp_result_part_count(const interp_result *r);
 /** Part i: its bytes, MIME type, and the number of the bundle it belongs to (each out-pointer may be NULL). NULL past the end. */
 INTERP_API const void *interp_result_part(const interp_result *r, uint32_t i, const char **mime, uint32_t *bundle, size_t *len);
+/** How many bytes part i had before it was shortened to the session's value_bytes; its length when it was not. 0 past the end. */
+INTERP_API uint64_t interp_result_part_total_bytes(const interp_result *r, uint32_t i);
 /** Everything as JSON. *len may be NULL. Never NULL; built once, any thread. */
 INTERP_API const char *interp_result_json(const interp_result *r, size_t *len);
+
+/** About how many tokens a language model makes of a text (n bytes; n may be INTERP_NTS): the estimate that output_tokens goes by. Models differ; it errs on the high side. 0 for NULL. T1. */
+INTERP_API uint64_t interp_estimate_tokens(const void *p, size_t n);
 
 INTERP_END_DECLS
 #endif

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "output/redact/redact.h"
+#include "output/jsoncut.h"
 #include "output/stream.h"
 #include "wire/wire.h"
 #include <interp/backend.h>
@@ -197,7 +198,7 @@ extern const char *const interp__base_env[];
 
 /* ---------------------------------------------------------------- result */
 struct interp__bundle { uint32_t first, count; struct interp__buf dropped; };  /* parts; dropped: JSON array or empty */
-struct interp__part { char *mime, *data; size_t len; uint32_t bundle; };
+struct interp__part { char *mime, *data; size_t len, total; uint32_t bundle; };   /* total: before it was shortened */
 struct interp__late { uint64_t exec, offset; int stream; struct interp__buf data; };
 struct interp_result {
     struct interp__mem mem;
@@ -223,6 +224,8 @@ struct interp_result {
 interp_result *interp__result_new(const struct interp__mem *m);
 void interp__result_build_json(const interp_result *r, struct interp__buf *out);
 int interp__mime_is_text(const char *mime);
+int interp__mime_is_json(const char *mime);
+void interp__parts_shorten(interp_result *r, size_t cap);                       /* each part to cap bytes; what can't be shortened goes to dropped */
 const char *interp__outcome_name(int32_t outcome);
 const char *interp__state_name(int32_t state);
 const char *interp__signal_name(int32_t sig);

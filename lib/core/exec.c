@@ -134,8 +134,8 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
     interp__buf_init(&e->code, &s->mem);
     interp__buf_init(&e->input, &s->mem);
     interp__buf_init(&e->env, &s->mem);
-    interp__stream_init(&e->out[0], &s->mem, s->v.head, s->v.tail);
-    interp__stream_init(&e->out[1], &s->mem, s->v.head, s->v.tail);
+    interp__stream_init(&e->out[0], &s->mem, s->v.head, s->v.tail, s->v.tokens);
+    interp__stream_init(&e->out[1], &s->mem, s->v.head, s->v.tail, s->v.tokens);
     e->counts.mem = &s->mem;
     e->call = c;
     e->kernel = k;
@@ -366,6 +366,7 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     interp__late_remember(s, e);
     interp__late_give(s, r);
     interp__redact_result(s, r, &e->counts);
+    interp__parts_shorten(r, s->v.value);
     if (k->current == e)
         k->current = NULL;
     if (k->queued == e)

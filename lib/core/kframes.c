@@ -55,7 +55,7 @@ static int display(struct interp__kframes *k, const struct interp__json *j, cons
             return -1;
         size_t len = (size_t)size->i;
         if (k->total + len <= TOTAL_MAX) {
-            struct interp__part p = { interp__strndup(k->mem, interp__json_string(j, type), type->text_len), interp__strndup(k->mem, bin + at, len), len, bundle };
+            struct interp__part p = { interp__strndup(k->mem, interp__json_string(j, type), type->text_len), interp__strndup(k->mem, bin + at, len), len, len, bundle };
             if (p.mime && p.data) {
                 r->parts[r->nparts++] = p;
                 k->total += len;
@@ -70,7 +70,7 @@ static int display(struct interp__kframes *k, const struct interp__json *j, cons
     r->nbundles++;
     if (is_value)
         r->has_value = 1;
-    if (dropped && r->dropped.len < 65536) {
+    if (dropped && interp__json_at(j, dropped)->type == INTERP__JSON_ARRAY && r->dropped.len < 65536) {
         size_t before = r->dropped.len;
         interp__buf_fmt(&r->dropped, "%u:", bundle);
         interp__json_write(&r->dropped, j, dropped);

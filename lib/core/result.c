@@ -186,6 +186,15 @@ const void *interp_result_part(const interp_result *r, uint32_t i, const char **
     return has ? r->parts[i].data : NULL;
 }
 
+uint64_t interp_result_part_total_bytes(const interp_result *r, uint32_t i)
+{
+    return r && i < r->nparts ? r->parts[i].total : 0;
+}
+uint64_t interp_estimate_tokens(const void *p, size_t n)
+{
+    return p ? interp__tokens(p, n == INTERP_NTS ? strlen(p) : n) : 0;
+}
+
 const char *interp_result_json(const interp_result *r, size_t *len)
 {
     static const char none[] = "{\"ok\":false,\"outcome\":\"none\",\"cause\":\"memory\"}";

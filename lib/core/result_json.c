@@ -41,14 +41,13 @@ static void stream(struct interp__buf *b, const char *key, const struct interp__
 {
     interp__buf_fmt(b, ",\"%s\":{", key);
     bytes(b, k->text ? k->text : "", k->text_len);
-    interp__buf_fmt(b, ",\"total_bytes\":%" PRIu64 ",\"total_lines\":%" PRIu64 ",\"truncated\":%s,\"spill\":null}", k->total, k->lines, k->truncated ? "true" : "false");
+    interp__buf_fmt(b, ",\"total_bytes\":%" PRIu64 ",\"total_lines\":%" PRIu64 ",\"truncated\":%s,\"text_tokens\":%" PRIu64 ",\"spill\":null}", k->total, k->lines, k->truncated ? "true" : "false", interp__tokens(k->text, k->text_len));
 }
 
 int interp__mime_is_text(const char *mime)
 {
-    size_t n = strlen(mime);
-    return !strncmp(mime, "text/", 5) || !strcmp(mime, "image/svg+xml") || !strcmp(mime, "application/json") || !strcmp(mime, "application/javascript") ||
-           (n > 5 && !strcmp(mime + n - 5, "+json"));
+    return !strncmp(mime, "text/", 5) || !strcmp(mime, "image/svg+xml") || !strcmp(mime, "application/javascript") ||
+           interp__mime_is_json(mime);
 }
 
 static void bundle(struct interp__buf *b, const interp_result *r, uint32_t number, int with_text)
@@ -83,15 +82,31 @@ static void bundle(struct interp__buf *b, const interp_result *r, uint32_t numbe
             interp__json_base64(b, p->data, p->len);
     }
     interp__buf_str(b, "}");
-    for (size_t i = 0; i < r->dropped.len;) {
+    first = 1;
+    for (uint32_t i = 0; i < r->nparts; i++) {
+        const struct interp__part *p = &r->parts[i];
+        if (p->bundle != number || p->total == p->len)
+            continue;
+        interp__buf_str(b, first ? ",\"cut\":[[" : ",[");
+        first = 0;
+        interp__json_text(b, p->mime, strlen(p->mime));
+        interp__buf_fmt(b, ",%zu]", p->total);
+    }
+    interp__buf_str(b, first ? "" : "]");
+    first = 1;
+    for (size_t i = 0; i < r->dropped.len;) {   /* arrays: one of what there are */
         const char *item = (const char *)r->dropped.p + i;
         unsigned of;
+        size_t n = strlen(item);
         const char *json = strchr(item, ':');
-        if (json && sscanf(item, "%u:", &of) == 1 && of == number)
-            interp__buf_fmt(b, ",\"dropped\":%s", json + 1);
-        i += strlen(item) + 1;
+        if (json && sscanf(item, "%u:", &of) == 1 && of == number && json[1] == '[' && json[2] != ']') {
+            interp__buf_str(b, first ? ",\"dropped\":[" : ",");
+            interp__buf_add(b, json + 2, (size_t)(item + n - json) - 3);
+            first = 0;
+        }
+        i += n + 1;
     }
-    interp__buf_str(b, "}");
+    interp__buf_str(b, first ? "}" : "]}");
 }
 
 static void limits(struct interp__buf *b, uint32_t bits)

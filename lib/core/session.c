@@ -205,6 +205,10 @@ static interp_status settle_values(struct interp_session *s, interp_error **err)
         v->memory = v->workspace * 2;
     if (!v->file_set)
         v->file = v->workspace;
+    if (v->tokens_set && !v->head_set)   /* as many bytes as so many tokens can have */
+        v->head = interp__min(v->tokens * 3 / 4 * INTERP__TOKEN_BYTES + INTERP__TOKEN_BYTES, 64 << 20);
+    if (v->tokens_set && !v->tail_set)
+        v->tail = interp__min(v->tokens / 4 * INTERP__TOKEN_BYTES + INTERP__TOKEN_BYTES, 64 << 20);
     return INTERP_OK;
 }
 

@@ -449,4 +449,63 @@ TEST(reopened_streams)
     free_box(&b);
 }
 
+/* A budget of estimated tokens instead of bytes. */
+TEST(token_budget)
+{
+    struct box b = new_box("{\"output_tokens\":200}");
+    static const char *const code[] = { "print('short')", "for i in range(10000): print('line', i)", "print('word ' * 3000)", "print('\u6f22' * 5000)", "print('x' * 100000)" };
+    for (size_t i = 0; i < sizeof code / sizeof *code; i++) {
+        size_t n;
+        interp_result *r = run(b.s, "python", code[i]);
+        EXPECT_OK(r);
+        const char *t = interp_result_text(r, INTERP_STREAM_STDOUT, &n);
+        uint64_t tokens = interp_estimate_tokens(t, n);
+        if (!(tokens <= 200 && (i ? tokens > 100 : tokens < 5)))
+            FAIL("%s: %llu tokens", code[i], (unsigned long long)tokens);
+        CHECK_INT(interp_result_truncated(r, INTERP_STREAM_STDOUT), i != 0);
+        CHECK(i == 0 || strstr(t, " left out ...]"));
+        const char *j = interp_result_json(r, &n);
+        char want[100];
+        snprintf(want, sizeof want, "d['stdout']['text_tokens'] == %llu", (unsigned long long)tokens);
+        EXPECT_JSON(j, n, want);
+        interp_result_free(r);
+    }
+    CHECK_INT(interp_estimate_tokens("hello world", INTERP_NTS), 2);
+    CHECK_INT(interp_estimate_tokens(NULL, 5), 0);
+    free_box(&b);
+}
+
+/* Large forms of values: text is cut, JSON stays JSON, the rest is left out and named; never by halves. */
+TEST(value_cap)
+{
+    struct box b = new_box("{\"value_bytes\":1000}");
+    interp_result *r = run(b.s, "python",
+        "import json\nclass V:\n  def _repr_mimebundle_(self, **k): return {'text/plain': 'p' * 5000, 'text/html': '<b>' * 900, 'image/png': b'\\x89PNG' * 900,"
+        " 'application/json': json.dumps({'rows': [{'a': i, 'b': '\u20ac' * 9} for i in range(500)], 'n': 500})}\nV()");
+    EXPECT_OK(r);
+    size_t n, len;
+    const char *v = interp_result_value(r, &n), *mime;
+    CHECK(v && n <= 1000 && n > 900 && strstr(v, "left out") && v[0] == 'p' && v[n - 1] == 'p');
+    int seen = 0;
+    for (uint32_t i = 0; i < interp_result_part_count(r); i++) {
+        const char *p = interp_result_part(r, i, &mime, NULL, &len);
+        CHECK(len <= 1000 && interp_result_part_total_bytes(r, i) > len);
+        if (!strcmp(mime, "application/json")) {
+            seen++;
+            EXPECT_JSON(p, len, "d['n'] == 500 and d['rows'][0] == {'a': 0, 'b': '\u20ac' * 9} and d['rows'][-1].endswith(' more') and int(d['rows'][-1].split()[1]) + len(d['rows']) - 1 == 500");
+        }
+    }
+    CHECK_INT(seen, 1);
+    CHECK_INT(interp_result_part_count(r), 2);
+    CHECK_INT(interp_result_part_total_bytes(r, 99), 0);
+    const char *j = interp_result_json(r, &n);
+    EXPECT_JSON(j, n, "sorted(m for m, _ in d['value']['dropped']) == ['image/png', 'text/html'] and dict(d['value']['dropped'])['image/png'] == 3600 and dict(d['value']['cut'])['text/plain'] == 5000");
+    interp_result_free(r);
+    r = run(b.s, "python", "5");
+    j = interp_result_json(r, &n);
+    EXPECT_JSON(j, n, "d['value'] == {'text': '5', 'mime': {'text/plain': '5'}}");
+    interp_result_free(r);
+    free_box(&b);
+}
+
 TAP_MAIN()

@@ -35,6 +35,10 @@ READY = struct.pack('<HBBii', 1, 1, 0, -1, 0) + IDENT + string(b'/usr/bin/python
 EXEC = EXEC_ID + struct.pack('<HHIIIQQI', 1, 17, 1, 1, 0xabcdef01, 3 * 10 ** 10, 3 * 10 ** 9, 4) + string(b"A='x' ") + struct.pack('<QQ', 10 ** 10, 2 ** 64 - 1)
 EXIT = EXEC_ID + struct.pack('<BBBBiiQQQIII', 1, 1, 0, 1, -1, 0, 1000, 1000, 2 ** 64 - 1, 0, 0, 2)
 
+write('cut', 'table', b'\1' + b'{"schema":{"fields":[{"name":"a","type":"integer"}]},"data":[' + b','.join(b'{"a":%d,"b":"\xe2\x82\xac\\u00e4\\ud83d\\ude00 text"}' % i for i in range(40)) + b'],"last":null}')
+write('cut', 'string', b'\0"' + b'long text \\n' * 40 + b'"')
+write('cut', 'nested', b'\2' + b'[{"k":' * 70 + b'-1.5e3' + b'}]' * 70)
+write('cut', 'labels', b'\0' + b'\x1b[1;31m[REDACTED:name] \xf0\x9f\x8e\x89 word\n' * 30)
 write('wire_host', 'dialogue', b'\0\0' + frames((1, 0, 0, HELLO), (16, 0, 0, START), (4, 1, 16, b'driver'), (32, 0, 0, EXEC), (4, 1, 17, b'code'), (4, 1, 18, b'stdin'),
                                                 (34, 0, 0, EXEC_ID + b'\4\0'), (3, 0, 19, struct.pack('<I', 1000)), (49, 0, 0, struct.pack('<QB', 1, 1) + b'{}'), (5, 0, 0, b''), (18, 0, 0, b'\1\0'), (7, 0, 0, b'')))
 write('wire_host', 'wrap', b'\1\1' + frames((5, 0, 0, b'')))

@@ -129,6 +129,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_open_timeout_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_output_head_bytes': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_output_tail_bytes': (_I32, _POINTER, _U64, _OUT),
+    'interp_config_set_output_tokens': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_pids': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_pull': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_runtime': (_I32, _POINTER, _TEXT, _OUT),
@@ -136,6 +137,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_session_lifetime_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_timeout_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_user': (_I32, _POINTER, _TEXT, _OUT),
+    'interp_config_set_value_bytes': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_workspace_bytes': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_workspace_inodes': (_I32, _POINTER, _U64, _OUT),
     'interp_ctx_dispatch': (_I32, _POINTER, _OUT),
@@ -277,6 +279,7 @@ class Library:
     interp_config_set_open_timeout_ms: Any
     interp_config_set_output_head_bytes: Any
     interp_config_set_output_tail_bytes: Any
+    interp_config_set_output_tokens: Any
     interp_config_set_pids: Any
     interp_config_set_pull: Any
     interp_config_set_runtime: Any
@@ -284,6 +287,7 @@ class Library:
     interp_config_set_session_lifetime_ms: Any
     interp_config_set_timeout_ms: Any
     interp_config_set_user: Any
+    interp_config_set_value_bytes: Any
     interp_config_set_workspace_bytes: Any
     interp_config_set_workspace_inodes: Any
     interp_ctx_dispatch: Any

@@ -58,6 +58,12 @@ class ConfigOptions(TypedDict, total=False):
     output_head_bytes: int
     # Bytes kept from the end of each output stream of an exec, when it is longer than head and tail together. Default 16384.
     output_tail_bytes: int
+    # Estimated tokens of a language model kept of each output stream of an exec: three quarters from its start, the rest from its end. When
+    # set, output_head_bytes and output_tail_bytes count only if they are set, too.
+    output_tokens: int
+    # Bytes of one form of a value or a display. A longer text is cut, JSON is shortened so that it stays JSON, all else is left out and
+    # named. Default 4194304.
+    value_bytes: int
 
 
 class RequestOptions(TypedDict, total=False):
