@@ -19,7 +19,7 @@ enum { INTERP_LINK_OPENED = 1, INTERP_LINK_READABLE = 2, INTERP_LINK_WRITABLE = 
 /** Isolation levels, weakest first (interp_spec.min_isolation). */
 enum { INTERP_ISOLATION_PROCESS = 1, INTERP_ISOLATION_LANDLOCK = 2, INTERP_ISOLATION_NAMESPACES = 3, INTERP_ISOLATION_FULL = 4 };
 /** interp_spec.flags: the limit was asked for by the host, so it must be enforced or open fails (else it is a default, reported when unenforced). */
-enum { INTERP_SPEC_MEMORY_ASKED = 1u, INTERP_SPEC_CPU_ASKED = 2u, INTERP_SPEC_PIDS_ASKED = 4u };
+enum { INTERP_SPEC_MEMORY_ASKED = 1u, INTERP_SPEC_CPU_ASKED = 2u, INTERP_SPEC_PIDS_ASKED = 4u, INTERP_SPEC_INODES_ASKED = 8u, INTERP_SPEC_FILE_ASKED = 16u };
 
 /** Services of the core. Valid until the backend's destroy has run. Check struct_size before using a slot newer than version 1. */
 typedef struct interp_host_ops {
@@ -86,8 +86,11 @@ typedef struct interp_backend_ops {
     interp_status (*gc)(void *backend, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst);
     /** Optional. Like open, but only looks: is the backend usable, and what does it offer? reached() gets that as a JSON object; then notify(OPENED), or fail() with what is wrong and its remedy. */
     interp_status (*probe)(void *backend, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst);
+    /** Optional. A config has named this backend, and this endpoint ("": none): does now what the first open would do once and take long over, such as loading a library or looking up a host
+        name. It may block; it is called on the thread that sets the config, possibly on several at once. Whatever goes wrong is told by open. */
+    void (*prepare)(void *backend, const char *endpoint);
     /** Reserved, NULL: pause, resume, reopen, list. */
-    void (*reserved[6])(void);
+    void (*reserved[5])(void);
 } interp_backend_ops;
 
 /** Registers a backend under its name. The table is copied. destroy (may be NULL) runs once with backend when the context goes and the last link has ended; on failure it runs

@@ -203,6 +203,19 @@ interp_status interp_config_set_extra(interp_config *c, const char *key, const c
     return st;
 }
 
+/* So that nothing that blocks is left for a loop: the backend's own preparations, once it is known. */
+void interp__config_prepare(interp_config *c)
+{
+    interp_ctx *x = c->ctx;
+    struct interp__backend *b;
+    pthread_mutex_lock(&x->lock);
+    for (b = x->backends; b && strcmp(b->name, c->v.backend) != 0;)
+        b = b->next;
+    pthread_mutex_unlock(&x->lock);
+    if (b && b->ops.prepare)            /* backends go with their context only */
+        b->ops.prepare(b->userdata, c->v.endpoint);
+}
+
 static interp_status apply(struct interp_config *to, const struct interp__json *j, interp_error **err)
 {
     const struct interp__mem *m = &to->ctx->mem;
@@ -265,6 +278,8 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
         struct interp__extra *extras = c->extras;
         c->v = next.v, c->env = next.env, c->extras = next.extras;
         next.v = v, next.env = env, next.extras = extras;
+        if (strcmp(v.backend, c->v.backend) || strcmp(v.endpoint, c->v.endpoint))
+            interp__config_prepare(c);
     }
     interp__config_clear(&next.v, m);
     interp__wipe(next.env.text.p, next.env.text.cap);

@@ -196,6 +196,14 @@ void interp__options_json(struct interp__buf *out, const struct interp__config_v
 
 /* ---- the setters */
 
+static void after_config(interp_config *c, const char *name)
+{
+    if (!strcmp(name, "backend") || !strcmp(name, "endpoint"))
+        interp__config_prepare(c);
+}
+#define AFTER_config(c, name) after_config(c, name)
+#define AFTER_request(c, name) (void)0
+
 #define SETTER(scope, name, type, set) \
     interp_status interp_##scope##_set_##name(interp_##scope *c, type v, interp_error **err) \
     { \
@@ -207,6 +215,8 @@ void interp__options_json(struct interp__buf *out, const struct interp__config_v
         if (interp__enter(&c->guard)) \
             return interp__fail(&c->ctx->mem, err, INTERP_E_BUSY, "thread", "another thread is using this " #scope); \
         st = set(&c->v, find(SCOPE_##scope, #name), &c->ctx->mem, v, err); \
+        if (!st) \
+            AFTER_##scope(c, #name); \
         interp__leave(&c->guard); \
         return st; \
     }

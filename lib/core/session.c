@@ -306,7 +306,8 @@ static interp_status link_start(interp_ctx *x, const interp_config *c, int32_t k
                              .workspace_inodes = s->v.inodes, .file_bytes = s->v.file, .cpu_millis = (uint32_t)s->v.cpu, .pids = (uint32_t)s->v.pids,
                              .min_isolation = level_of(s->v.isolation), .descriptors = 1024,
                              .image = s->v.image, .pull = s->v.pull, .endpoint = s->v.endpoint, .runtime = s->v.runtime, .user = s->v.user,
-                             .flags = (s->v.memory_set ? INTERP_SPEC_MEMORY_ASKED : 0u) | (s->v.cpu_set ? INTERP_SPEC_CPU_ASKED : 0u) | (s->v.pids_set ? INTERP_SPEC_PIDS_ASKED : 0u) };
+                             .flags = (s->v.memory_set ? INTERP_SPEC_MEMORY_ASKED : 0u) | (s->v.cpu_set ? INTERP_SPEC_CPU_ASKED : 0u) | (s->v.pids_set ? INTERP_SPEC_PIDS_ASKED : 0u) |
+                                      (s->v.inodes_set ? INTERP_SPEC_INODES_ASKED : 0u) | (s->v.file_set ? INTERP_SPEC_FILE_ASKED : 0u) };
         s->unseen = kind != INTERP_CALL_OPEN;
         s->open_deadline = interp__after(now, interp__ms(s->v.open_timeout));
         spec.deadline_ns = s->open_deadline;

@@ -108,6 +108,9 @@ def test_limits(b):
     downgrade(b, setter('HostConfig/Memory', 0), 'isolation', isolation='full')
     with altered(b, setter('HostConfig/Ulimits', [{'Name': 'fsize', 'Soft': 1, 'Hard': -1}])) as p, b.open(endpoint=p.endpoint) as s:
         want({'file_bytes', 'descriptors'} <= set(s.info()['reached']['unenforced']), 'unenforced: %s', s.info()['reached']['unenforced'])
+    downgrade(b, setter('HostConfig/Ulimits', []), 'file-unenforced', file_bytes=4 << 20)
+    if b.backend == 'docker':
+        downgrade(b, setter('HostConfig/Tmpfs', {'/workspace': 'rw,size=1000'}), 'inodes-unenforced', workspace_inodes=1000)
     downgrade(b, setter('HostConfig/PidsLimit', 0), 'pids-unenforced', pids=50)
     downgrade(b, setter('HostConfig/PidsLimit', 0), 'isolation', isolation='full')
 

@@ -107,6 +107,8 @@ def test_contexts(b):
         os.mkfifo(folder + '/fifo')
         os.replace(folder + '/fifo', folder + '/config.json')
         b.refused('INTERP_E_INVAL', 'engine-config', 3, endpoint=None)
+    with environment(DOCKER_CONFIG='/' + 'x' * 5000):
+        b.refused('INTERP_E_INVAL', 'engine-config', endpoint=None)
     url, certs, _ = tls(b)
     with docker_context('secured', url, certs):
         works(b)

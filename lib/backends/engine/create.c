@@ -14,11 +14,15 @@ static unsigned cpu_millis(const struct interp__box *b)
     return all && b->spec.cpu_millis > all ? all : b->spec.cpu_millis;   /* Docker refuses more CPUs than there are */
 }
 
-/* Podman would fill it with what the image has there, as far as that fits */
+/* Podman would fill it with what the image has there, as far as that fits; and takes no number of inodes */
 static void tmpfs(const struct interp__box *b, struct interp__buf *out, const char *at, uint64_t size, const char *mode, const char *more)
 {
     interp__json_text(out, at, strlen(at));
-    interp__buf_fmt(out, ":\"rw,size=%llu,mode=%s,nosuid,nodev,%s%s\"", (unsigned long long)size, mode, more, b->facts.podman ? ",notmpcopyup" : "");
+    interp__buf_fmt(out, ":\"rw,size=%llu,mode=%s,nosuid,nodev,%s", (unsigned long long)size, mode, more);
+    if (b->facts.podman)
+        interp__buf_str(out, ",notmpcopyup\"");
+    else
+        interp__buf_fmt(out, ",nr_inodes=%llu\"", (unsigned long long)b->spec.workspace_inodes);
 }
 
 /* Where a file may fill the workspace, a full workspace is what stops it (ENOSPC), not a signal. */
@@ -161,6 +165,14 @@ static int ulimit_ok(const struct interp__json *j, const char *name, uint64_t va
     return 0;
 }
 
+/* The option reaches the kernel only through a runtime that mounts for real: gVisor's drops it. */
+static int inodes_ok(const struct interp__json *j, const char *runtime)
+{
+    uint32_t list = interp__answer_at(j, 0, "HostConfig/Tmpfs");
+    uint32_t at = list && interp__json_at(j, list)->type == INTERP__JSON_OBJECT ? interp__json_member(j, list, "/workspace") : 0;
+    return at && interp__json_at(j, at)->type == INTERP__JSON_STRING && strstr(interp__json_string(j, interp__json_at(j, at)), ",nr_inodes=") && (strstr(runtime, "runc") || strstr(runtime, "crun"));
+}
+
 static int is_host(const struct interp__json *j, const char *path)
 {
     return !strcmp(interp__answer_text(j, 0, path), "host");
@@ -185,9 +197,11 @@ int interp__create_check(struct interp__box *b, struct interp__buf *reached, str
     /* without the group's limit the agent watches memory itself (it is told so): that counts as enforced */
     int memory = interp__answer_number(&j, 0, "HostConfig/Memory") == (int64_t)s->memory_bytes, cpus = cpu == (int64_t)cpu_millis(b) * 1000000;
     int pids = interp__answer_number(&j, 0, "HostConfig/PidsLimit") == (int64_t)s->pids + (int64_t)AGENT_PIDS;
+    int file = ulimit_ok(&j, "fsize", file_limit(s));
     const char *network = interp__answer_text(&j, 0, "HostConfig/NetworkMode"), *runtime = interp__answer_text(&j, 0, "OCIRuntime");
     if (!*runtime)
         runtime = interp__answer_text(&j, 0, "HostConfig/Runtime");
+    int inodes = inodes_ok(&j, runtime);
     if (strcmp(network, "none") != 0)
         r = refused(f, "\"no network\"", "");
     else if (interp__answer_true(&j, 0, "HostConfig/Privileged"))
@@ -214,6 +228,10 @@ int interp__create_check(struct interp__box *b, struct interp__buf *reached, str
         r = interp__engine_fail(f, INTERP_E_ISOLATION, "cpu-unenforced", 0, limit_remedy, "the engine does not enforce cpu_millis on this host");
     else if (!pids && s->flags & INTERP_SPEC_PIDS_ASKED)
         r = interp__engine_fail(f, INTERP_E_ISOLATION, "pids-unenforced", 0, limit_remedy, "the engine does not enforce pids on this host");
+    else if (!file && s->flags & INTERP_SPEC_FILE_ASKED)
+        r = interp__engine_fail(f, INTERP_E_ISOLATION, "file-unenforced", 0, "Podman without root drops limits of processes: use a rootful engine, or leave file_bytes unset", "the engine does not enforce file_bytes");
+    else if (!inodes && s->flags & INTERP_SPEC_INODES_ASKED)
+        r = interp__engine_fail(f, INTERP_E_ISOLATION, "inodes-unenforced", 0, "Podman and gVisor bound a tmpfs in bytes only: use Docker with runc, or leave workspace_inodes unset", "the engine does not enforce workspace_inodes");
     else if (s->min_isolation >= INTERP_ISOLATION_FULL && !(memory && cpus && pids))
         r = interp__engine_fail(f, INTERP_E_ISOLATION, "isolation", 0, limit_remedy, "isolation `full` needs limits that the engine enforces; on this host it does not");
     else {
@@ -231,8 +249,8 @@ int interp__create_check(struct interp__box *b, struct interp__buf *reached, str
             interp__buf_str(reached, ",\"home\":\"/workspace\"");
         interp__buf_str(reached, ",\"unenforced\":[");
         const char *comma = "";
-        const struct { int ok; const char *name; } list[] = { { cpus, "cpu_millis" }, { pids, "pids" }, { 0, "workspace_inodes" },
-                                                                { ulimit_ok(&j, "fsize", file_limit(s)), "file_bytes" }, { ulimit_ok(&j, "nofile", s->descriptors), "descriptors" } };
+        const struct { int ok; const char *name; } list[] = { { cpus, "cpu_millis" }, { pids, "pids" }, { inodes, "workspace_inodes" },
+                                                                { file, "file_bytes" }, { ulimit_ok(&j, "nofile", s->descriptors), "descriptors" } };
         for (unsigned i = 0; i < sizeof list / sizeof *list; i++)
             if (!list[i].ok) {
                 interp__buf_fmt(reached, "%s\"%s\"", comma, list[i].name);

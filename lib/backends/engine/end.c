@@ -45,40 +45,44 @@ static int no_such(struct interp__box *b)
     return strcasestr(said, "no such container") != NULL;   /* Podman: 500 while it is removing it */
 }
 
+/* 1: the container and its helper are known to be gone. */
+static int removed(struct interp__box *b)
+{
+    struct interp__rest *r = &b->rest;
+    if (r->code != CURLE_OK || (r->status != 204 && r->status != 200 && r->status != 404 && !no_such(b))) {
+        /* 409: somebody else removes it; anything else: the engine is in trouble */
+        b->retry_at = interp__after(interp__now(), UINT64_C(20000000) << (b->end_tries < 7 ? b->end_tries : 7));
+        return 0;
+    }
+    if (b->unsure && r->status != 204)
+        interp__gc_leave(b, b->helper_made ? b->helper : b->name);   /* nothing runs; should it be made after all, gc removes it */
+    b->unsure = 0;
+    if (b->helper_made)
+        b->helper_made = 0;
+    else
+        b->created = 0;
+    b->end_tries = 0;
+    b->retry_at = 0;
+    return !b->helper_made && !b->created;
+}
+
 void interp__box_end_step(struct interp__box *b)
 {
     struct interp__rest *r = &b->rest;
-    if (b->gone)
-        return;
-    interp__rest_step(r);
-    if (!b->ending) {
-        if (!r->busy) {
+    /* an answer may be there by the time the question has been put: then nothing else would wake us */
+    while (!b->gone) {
+        interp__rest_step(r);
+        if (!b->ending) {
+            if (r->busy)
+                return;
             interp__box_made(b);
             interp__box_end(b);
-        }
-        return;
-    }
-    if (r->done) {
-        r->done = 0;
-        if (r->code == CURLE_OK && (r->status == 204 || r->status == 200 || r->status == 404 || no_such(b))) {
-            if (b->unsure && r->status != 204)
-                interp__gc_leave(b, b->helper_made ? b->helper : b->name);   /* nothing runs; should it be made after all, gc removes it */
-            b->unsure = 0;
-            if (b->helper_made)
-                b->helper_made = 0;
-            else
-                b->created = 0;
-            if (!b->helper_made && !b->created) {
-                b->gone = 1;
-                return;
-            }
-            b->end_tries = 0;
+        } else if (r->done) {
+            r->done = 0;
+            b->gone = (uint8_t)removed(b);
+        } else if (!r->busy && b->retry_at <= interp__now())
             ask(b);
+        else
             return;
-        }
-        /* 409: somebody else removes it; anything else: the engine is in trouble */
-        b->retry_at = interp__after(interp__now(), UINT64_C(20000000) << (b->end_tries < 7 ? b->end_tries : 7));
     }
-    if (!r->busy && b->retry_at <= interp__now())
-        ask(b);
 }

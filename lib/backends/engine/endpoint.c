@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -119,7 +120,6 @@ static int parse(struct interp__endpoint *e, const char *text, const char *sourc
                                "\"%s\" (%s) is no address that can be used here", text, source);
 }
 
-/* A name is looked up in the call that opens the first sandbox with it, and again after a connection has failed. */
 int interp__endpoint_look_up(struct interp__endpoint *e, struct interp__engine_failure *f)
 {
     struct in6_addr junk;
@@ -155,24 +155,25 @@ static int use_certs(struct interp__endpoint *e, const char *path, struct interp
 
 static int context(struct interp__endpoint *e, const struct interp__mem *m, struct interp__engine_failure *f)
 {
-    char dir[400], path[600], name[128] = "", hash[INTERP__SHA256_HEX], source[160];
+    char dir[PATH_MAX], path[PATH_MAX + 128], name[128] = "", hash[INTERP__SHA256_HEX], source[160];
     struct interp__json j = { 0 };
     const char *v = getenv("DOCKER_CONFIG");
-    if (v && *v)
-        snprintf(dir, sizeof dir, "%s", v);
-    else
-        snprintf(dir, sizeof dir, "%s/.docker", interp__engine_home());
+    int n = v && *v ? snprintf(dir, sizeof dir, "%s", v) : snprintf(dir, sizeof dir, "%s/.docker", interp__engine_home());
+    if (n < 0 || (size_t)n >= sizeof dir)
+        return interp__engine_fail(f, INTERP_E_INVAL, "engine-config", 0, "set DOCKER_CONFIG to a shorter path, or set `endpoint`", "the path of the docker configuration is longer than %zu bytes: %.60s...", sizeof dir - 1, dir);
     v = getenv("DOCKER_CONTEXT");
     if (v && *v)
-        snprintf(name, sizeof name, "%s", v);
+        n = snprintf(name, sizeof name, "%s", v);
     else {
         snprintf(path, sizeof path, "%s/config.json", dir);
         int r = interp__engine_json_file(&j, m, path, f);
         if (r)
             return r;
-        snprintf(name, sizeof name, "%s", interp__answer_text(&j, 0, "currentContext"));
+        n = snprintf(name, sizeof name, "%s", interp__answer_text(&j, 0, "currentContext"));
         interp__json_free(&j);
     }
+    if (n < 0 || (size_t)n >= sizeof name)
+        return interp__engine_fail(f, INTERP_E_INVAL, "docker-context", 0, "see `docker context ls`, or set `endpoint`", "the name of the docker context is longer than %zu bytes: %.60s...", sizeof name - 1, name);
     if (!*name || !strcmp(name, "default"))
         return 1;
     interp__sha256_hex(name, strlen(name), hash);

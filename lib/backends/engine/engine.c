@@ -77,6 +77,15 @@ static interp_status engine_probe(void *backend, const interp_host_ops *h, inter
     return start(backend, ENGINE_PROBE, h, l, spec, inst);
 }
 
+/* What opening the first sandbox would have to do once and take long over. What is wrong is told by open. */
+static void engine_prepare(void *backend, const char *endpoint)
+{
+    struct interp__engine *s = backend;
+    struct interp__endpoint e;
+    if (interp__curl(NULL) && !interp__endpoint_find(&e, &s->mem, s->kind, endpoint, NULL, NULL))
+        (void)interp__name_look_up(s, &e, NULL);
+}
+
 static void end_step(struct interp__box *b)
 {
     const interp_host_ops *h = b->h;
@@ -178,7 +187,7 @@ static void engine_abandon(void *inst)
 }
 
 #define TABLE(text) { .struct_size = sizeof(interp_backend_ops), .needs_host_ops = sizeof(interp_host_ops), .name = text, .open = engine_open, .advance = engine_advance, \
-                      .read = engine_read, .write = engine_write, .kill = engine_kill, .close = engine_close, .abandon = engine_abandon, .gc = engine_gc, .probe = engine_probe }
+                      .read = engine_read, .write = engine_write, .kill = engine_kill, .close = engine_close, .abandon = engine_abandon, .gc = engine_gc, .probe = engine_probe, .prepare = engine_prepare }
 const interp_backend_ops *interp__engine_ops(enum interp__engine_kind kind)
 {
     static const interp_backend_ops tables[] = { TABLE("docker"), TABLE("podman") };
@@ -208,6 +217,10 @@ void interp__engine_free(void *backend)
             interp__free(&m, c);
         }
         interp__free(&m, k);
+    }
+    for (struct interp__engine_name *n; (n = s->names);) {
+        s->names = n->next;
+        interp__free(&m, n);
     }
     pthread_mutex_destroy(&s->lock);
     interp__free(&m, s);

@@ -34,6 +34,11 @@ int interp__endpoint_find(struct interp__endpoint *e, const struct interp__mem *
 int interp__engine_json_file(struct interp__json *j, const struct interp__mem *m, const char *path, struct interp__engine_failure *f);
 const char *interp__engine_home(void);                                                 /* "" when there is none */
 
+struct interp__engine;
+/* ---- names.c: may block on the name service when the name is new */
+int  interp__name_look_up(struct interp__engine *s, struct interp__endpoint *e, struct interp__engine_failure *f);
+void interp__name_forget(struct interp__engine *s, const struct interp__endpoint *e);
+
 /* ---- answers.c: reading engine JSON; absent or of another type is "" or 0 */
 uint32_t interp__answer_at(const struct interp__json *j, uint32_t object, const char *path);          /* members by name, '/' between; 0: absent */
 const char *interp__answer_text(const struct interp__json *j, uint32_t object, const char *path);
@@ -118,17 +123,18 @@ struct interp__engine_known {          /* of one endpoint, kept for the context'
     enum { ENGINE_UNASKED, ENGINE_ASKING, ENGINE_ASKED } asked;       /* for the facts: one asks, the others wait */
     struct interp__engine_facts facts;
     int fill[2];                       /* the agent's volume, one per architecture */
-    char resolve[900];                 /* as the endpoint's: looking a name up blocks */
     struct interp__engine_left *left;
     struct { char name[256], arch[16], volume[96]; } images[16];       /* looked at before: only the architecture is taken from here, the id is read back */
     unsigned next_image;
 };
+struct interp__engine_name { struct interp__engine_name *next; char host[256], port[8], resolve[900]; };   /* as the endpoint's; resolve "": to be looked up */
 struct interp__engine {
     struct interp__mem mem;
     enum interp__engine_kind kind;
     pthread_mutex_t lock;              /* of all below */
     struct { const void *p; size_t n; char volume[96]; } agents[2];       /* the volume that has an agent is named by its hash, which takes milliseconds */
     struct interp__engine_known *known;
+    struct interp__engine_name *names;
 };
 enum interp__engine_task { ENGINE_SANDBOX, ENGINE_GC, ENGINE_PROBE };
 struct interp__box {

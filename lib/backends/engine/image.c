@@ -1,5 +1,6 @@
 /* image.c - image names, pulling, registry credentials */
 #include "engine_priv.h"
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +134,7 @@ static int from_file(struct interp__box *b, const char *path, const char *regist
 
 int interp__pull_auth(struct interp__box *b, struct interp__buf *header)
 {
-    char registry[256], path[600];
+    char registry[256], path[PATH_MAX];   /* a longer one could not be opened either */
     const char *dir = getenv("DOCKER_CONFIG"), *file = getenv("REGISTRY_AUTH_FILE"), *run = getenv("XDG_RUNTIME_DIR");
     int found = 0, r = 0;
     registry_of(b->image, registry, sizeof registry);
@@ -141,16 +142,14 @@ int interp__pull_auth(struct interp__box *b, struct interp__buf *header)
         if (file && *file)
             r = from_file(b, file, registry, header, &found);
         else if (run && *run) {
-            snprintf(path, sizeof path, "%s/containers/auth.json", run);
-            r = from_file(b, path, registry, header, &found);
+            if (snprintf(path, sizeof path, "%s/containers/auth.json", run) < (int)sizeof path)
+                r = from_file(b, path, registry, header, &found);
         }
     }
     if (!r && !found) {
-        if (dir && *dir)
-            snprintf(path, sizeof path, "%s/config.json", dir);
-        else
-            snprintf(path, sizeof path, "%s/.docker/config.json", interp__engine_home());
-        r = from_file(b, path, registry, header, &found);
+        int n = dir && *dir ? snprintf(path, sizeof path, "%s/config.json", dir) : snprintf(path, sizeof path, "%s/.docker/config.json", interp__engine_home());
+        if (n < (int)sizeof path)
+            r = from_file(b, path, registry, header, &found);
     }
     return r ? r : found;
 }

@@ -31,8 +31,8 @@ int interp__box_fail(struct interp__box *b, const struct interp__engine_failure 
         pthread_mutex_lock(&b->s->lock);
         if (b->known->asked == ENGINE_ASKED)
             b->known->asked = ENGINE_UNASKED;
-        b->known->resolve[0] = 0;
         pthread_mutex_unlock(&b->s->lock);
+        interp__name_forget(b->s, &b->where);
     }
     b->stage = ENGINE_FAILED;
     b->failed = 1;
@@ -818,16 +818,8 @@ int interp__box_start(struct interp__box *b, struct interp__engine_failure *f)
         return -1;
     if (!(b->known = known_of(b->s, &b->where)))
         return interp__engine_fail(f, INTERP_E_NOMEM, "host-memory", 0, "", "out of memory");
-    pthread_mutex_lock(&b->s->lock);
-    memcpy(b->where.resolve, b->known->resolve, sizeof b->where.resolve);
-    pthread_mutex_unlock(&b->s->lock);
-    if (!*b->where.resolve) {
-        if (interp__endpoint_look_up(&b->where, f))
-            return -1;
-        pthread_mutex_lock(&b->s->lock);
-        memcpy(b->known->resolve, b->where.resolve, sizeof b->known->resolve);
-        pthread_mutex_unlock(&b->s->lock);
-    }
+    if (interp__name_look_up(b->s, &b->where, f))
+        return -1;
     b->rest.where = &b->where;
     if (interp__rest_init(&b->rest, b->h, b->l, &b->mem, &why))
         return interp__engine_fail(f, INTERP_E_UNSUPPORTED, "libcurl", 0, "install libcurl (Debian, Ubuntu: package libcurl4; Fedora: libcurl)", "container engines are spoken to through libcurl, which can't be loaded: %s", why);

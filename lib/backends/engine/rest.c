@@ -243,8 +243,11 @@ int interp__rest_call(struct interp__rest *r, const char *method, const char *pa
     if (interp__rest_url(e, path, url, sizeof url) || r->sent.bad || interp__rest_header(r, line) || interp__rest_header(r, "Expect:"))   /* Expect: else a second's wait before a big body */
         return -1;
     c->easy_setopt(r->easy, CURLOPT_URL, url);
-    if (*e->resolve && (addresses = c->slist_append(NULL, e->resolve)))
+    if (*e->resolve) {
+        if (!(addresses = c->slist_append(NULL, e->resolve)))
+            return -1;
         c->easy_setopt(r->easy, CURLOPT_RESOLVE, addresses);
+    }
     c->easy_setopt(r->easy, CURLOPT_CUSTOMREQUEST, method);
     if (strcmp(method, "GET") != 0) {
         c->easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
