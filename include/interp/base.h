@@ -80,6 +80,12 @@ INTERP_API const char *interp_version(void);
 INTERP_API const char *interp_status_name(interp_status st);
 /** 1 when this build has the feature, else 0: "backend.local", "backend.docker", "backend.podman", "agent.x86_64", "agent.aarch64", "redact.pcre2", "option.<name>", "request.<name>". T1. */
 INTERP_API int32_t interp_has(const char *feature);
+/** The registry of options, for programs that make tables, forms or checks of it: a JSON array with one object for each option of a config or request that has
+    a name. Members: `scope` ("config", "request"), `name` (of the setter and the JSON key), `type` ("text", "number", "switch"), `default` (null: something
+    else decides, `doc` says what; "forever": no limit), `since`, `trust` ("host"; or "tool": a model's tool call may set it, within the config's value), `doc`; of numbers also
+    `min`, `max`, `forever` (whether INTERP_FOREVER is a value) and `unit` ("bytes", "ms", "millis" or null). Later versions may add members.
+    Static, with a NUL after it; `n` (or NULL) gets its length. T1. */
+INTERP_API const char *interp_options_json(size_t *n);
 
 /* ---- errors. All getters accept NULL. Thread class T1 (an error is immutable). */
 

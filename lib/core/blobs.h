@@ -13,5 +13,6 @@ BLOB(bash)
 BLOB(bash_template)
 BLOB(sh)
 BLOB(sh_template)
+BLOB(options_json)
 #undef BLOB
 #endif

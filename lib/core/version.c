@@ -28,6 +28,13 @@ const char *interp_status_name(interp_status st)
     }
 }
 
+const char *interp_options_json(size_t *n)
+{
+    if (n)
+        *n = (size_t)(interp__blob_options_json_end - interp__blob_options_json);
+    return (const char *)interp__blob_options_json;   /* embed.py puts a NUL behind each */
+}
+
 int32_t interp_has(const char *feature)
 {
     if (!feature)

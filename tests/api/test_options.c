@@ -126,6 +126,31 @@ TEST(defaults)
     free_both(&b);
 }
 
+TEST(registry)
+{
+    size_t n = 0, at;
+    const char *json = interp_options_json(&n);
+    REQUIRE(json && strlen(json) == n && interp_options_json(NULL) == json);
+    char expr[16000];
+    at = (size_t)snprintf(expr, sizeof expr, "len(d) == %d and [(r['scope'], r['name'], r['type'], r['default'], r.get('min'), r.get('max'), r.get('forever')) for r in d] == [", ROWS);
+    for (int i = 0; i < ROWS; i++) {
+        const struct row *o = &rows[i];
+        int is_switch = o->kind == U64_ROW && o->min == 0 && o->max == 1;
+        at += (size_t)snprintf(expr + at, sizeof expr - at, "('%s', '%s', '%s', ", o->scope, o->name, o->kind == STR_ROW ? "text" : is_switch ? "switch" : "number");
+        if (o->kind == STR_ROW)
+            at += (size_t)snprintf(expr + at, sizeof expr - at, "'%s' or None, None, None, None), ", o->text);
+        else if (is_switch)
+            at += (size_t)snprintf(expr + at, sizeof expr - at, "%s, None, None, None), ", o->preset ? "True" : "False");
+        else if (o->preset == INTERP_FOREVER)
+            at += (size_t)snprintf(expr + at, sizeof expr - at, "'forever', %" PRIu64 ", %" PRIu64 ", True), ", o->min, o->max);
+        else
+            at += (size_t)snprintf(expr + at, sizeof expr - at, "%" PRIu64 " or None, %" PRIu64 ", %" PRIu64 ", %s), ", o->preset, o->min, o->max, o->forever ? "True" : "False");
+        REQUIRE(at < sizeof expr - 2);
+    }
+    strcpy(expr + at, "]");
+    EXPECT_JSON(json, n, expr);
+}
+
 TEST(values_come_back)
 {
     struct both b = new_both();

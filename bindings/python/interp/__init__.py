@@ -23,7 +23,7 @@ from .errors import (BackendError, BusyError, CallbackError, CancelledError, Clo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Dict, List
 
     from ._aio import AsyncContext, AsyncExec, AsyncSession
     from ._details import ErrorInfo, Frame, Late, Usage
@@ -37,12 +37,19 @@ __all__ = ['AsyncContext', 'AsyncExec', 'AsyncSession', 'BackendError', 'BusyErr
            'ConfigOptions', 'Context', 'DeniedError', 'Error', 'ErrorInfo', 'Event', 'Exec', 'ExecError', 'ExistsError', 'FOREVER', 'ForkedError', 'Frame',
            'HostIOError', 'ImageError', 'InterruptedCallError', 'InvalidError', 'IsolationError', 'Late', 'LimitError', 'NoMemoryError', 'NotFoundError',
            'ProtocolError', 'RequestOptions', 'Result', 'Session', 'StatusError', 'TimedOutError', 'UnsupportedError', 'Usage', 'default_context', 'gc', 'has',
-           'library_path']
+           'library_path', 'options']
 
 
 def has(feature: str) -> bool:
     """Whether the loaded library has a feature: "backend.local", "agent.x86_64", "option.memory_bytes", …"""
     return bool(_lib.interp_has(_text.name(feature, 'feature')))
+
+
+def options() -> List[Dict[str, Any]]:
+    """The registry of options of the loaded library, one dict each: `scope` ("config" for `Session`, "request" for `run`), `name`, `type` ("text", "number",
+    "switch"), `default` (None where something else decides, as `doc` says; "forever" for no limit), `doc`, `since`, `trust`; numbers also have `min`, `max`, `forever`, `unit`."""
+    found: List[Dict[str, Any]] = _text.parse(_text.sized(_lib.interp_options_json))
+    return found
 
 
 def library_path() -> str:

@@ -7,7 +7,7 @@ import threading
 import warnings
 from ctypes import byref, c_void_p
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Mapping, Optional, Type
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Mapping, Optional, Type, TypeVar
 
 from . import _config, _event, _exec, _ffi, _text
 from ._context import BaseContext, Cancel
@@ -24,13 +24,28 @@ if TYPE_CHECKING:
     from ._context import Log
     from ._typing import ConfigOptions, RequestOptions
 
+T = TypeVar('T', bound='_Closing')
+
 
 def _give_up(future: 'asyncio.Future[bool]') -> None:
     if not future.done():
         future.set_result(False)
 
 
-class AsyncContext(BaseContext):
+class _Closing:
+    """`async with` for what closes without waiting."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    async def __aenter__(self: T) -> T:
+        return self
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+
+class AsyncContext(_Closing, BaseContext):
     """A context that the running event loop drives. Sessions that are given none share one for each loop, which goes with the last of them.
 
     Make it in the loop's thread, while the loop runs, and close it there. What the `log` callback raises goes to the loop's exception handler."""
@@ -126,20 +141,14 @@ class AsyncContext(BaseContext):
         self._detach()
         self._handle.end(wait=False)
 
-    async def __aenter__(self) -> 'AsyncContext':
-        return self
-
-    async def __aexit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
-        self.close()
-
     def __del__(self) -> None:
         handle = getattr(self, '_handle', None)
         if handle is not None and not handle.ended:
-            self._in_loop(_Closing(self._loop, getattr(self, '_fd', -1), handle))
+            self._in_loop(_Ending(handle, before=_Detach(self._loop, getattr(self, '_fd', -1), handle)))
 
 
-class _Closing:
-    """The end of a context whose Python object is being collected: holds what that needs, not the object."""
+class _Detach:
+    """Takes a context's descriptor from its loop, once the context's Python object is being collected: holds what that needs, not the object."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fd: int, handle: Handle) -> None:
         self.loop, self.fd, self.handle = loop, fd, handle
@@ -147,7 +156,20 @@ class _Closing:
     def __call__(self) -> None:
         if self.fd >= 0 and not self.loop.is_closed() and not self.handle.forked:
             self.loop.remove_reader(self.fd)
+
+
+class _Ending:
+    """The end of a handle, to be called in the loop's thread."""
+
+    def __init__(self, handle: Handle, before: Optional[Callable[[], None]] = None, after: Optional[Callable[[], None]] = None) -> None:
+        self.handle, self.before, self.after = handle, before, after
+
+    def __call__(self) -> None:
+        if self.before:
+            self.before()
         self.handle.end(wait=False)
+        if self.after:
+            self.after()
 
 
 # Contexts of sessions that were given none, by the id of their loop (which they keep alive).
@@ -178,7 +200,7 @@ async def _complete(context: AsyncContext, call: int) -> None:
     check(lib.interp_call_finish(call, None, byref(err)), err)
 
 
-class AsyncExec:
+class AsyncExec(_Closing):
     """An exec that has been started. `async for` gives its events, the last of type "result"; `await` of it, or of `result()`, waits for the end.
 
     Pulling events is what lets streaming code go on. A task that is cancelled while it waits here cancels the exec; so does dropping an unfinished
@@ -278,28 +300,10 @@ class AsyncExec:
         """Lets go of it: an unfinished one is cancelled and its result dropped. Idempotent."""
         self._handle.end(wait=False)
 
-    async def __aenter__(self) -> 'AsyncExec':
-        return self
-
-    async def __aexit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
-        self.close()
-
     def __del__(self) -> None:
         handle = getattr(self, '_handle', None)
         if handle is not None and not handle.ended:
             self._session._owner._in_loop(_Ending(handle))
-
-
-class _Ending:
-    """The end of a handle, to be called in the loop's thread."""
-
-    def __init__(self, handle: Handle, then: Optional[Callable[[], None]] = None) -> None:
-        self.handle, self.then = handle, then
-
-    def __call__(self) -> None:
-        self.handle.end(wait=False)
-        if self.then:
-            self.then()
 
 
 class AsyncSession:
@@ -482,5 +486,5 @@ class AsyncSession:
         owner = self._owner
         if not handle.forked:
             warn('an AsyncSession was not closed: use `async with`, or await its close()', ResourceWarning, source=self)
-        owner._in_loop(_Ending(handle, owner._release))
+        owner._in_loop(_Ending(handle, after=owner._release))
 

@@ -160,6 +160,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_error_reason': (_TEXT, _POINTER),
     'interp_error_remedy': (_TEXT, _POINTER),
     'interp_error_retryable': (_I32, _POINTER),
+    'interp_estimate_tokens': (_U64, _POINTER, _SIZE),
     'interp_event_data': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_event_exec': (_U64, _POINTER),
     'interp_event_json': (_POINTER, _POINTER, _SIZE_OUT),
@@ -169,6 +170,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_event_stream': (_I32, _POINTER),
     'interp_event_type': (_I32, _POINTER),
     'interp_has': (_I32, _TEXT),
+    'interp_options_json': (_POINTER, _SIZE_OUT),
     'interp_redact_add': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
     'interp_redact_add_pattern': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT),
     'interp_redact_bytes': (_I32, _POINTER, _POINTER, _SIZE, _OUT, _OUT),
@@ -210,6 +212,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_result_outcome_name': (_TEXT, _POINTER),
     'interp_result_part': (_POINTER, _POINTER, _U32, _TEXT_OUT, _U32_OUT, _SIZE_OUT),
     'interp_result_part_count': (_U32, _POINTER),
+    'interp_result_part_total_bytes': (_U64, _POINTER, _U32),
     'interp_result_ran': (_I32, _POINTER),
     'interp_result_signal': (_I32, _POINTER),
     'interp_result_state': (_I32, _POINTER),
@@ -310,6 +313,7 @@ class Library:
     interp_error_reason: Any
     interp_error_remedy: Any
     interp_error_retryable: Any
+    interp_estimate_tokens: Any
     interp_event_data: Any
     interp_event_exec: Any
     interp_event_json: Any
@@ -319,6 +323,7 @@ class Library:
     interp_event_stream: Any
     interp_event_type: Any
     interp_has: Any
+    interp_options_json: Any
     interp_redact_add: Any
     interp_redact_add_pattern: Any
     interp_redact_bytes: Any
@@ -360,6 +365,7 @@ class Library:
     interp_result_outcome_name: Any
     interp_result_part: Any
     interp_result_part_count: Any
+    interp_result_part_total_bytes: Any
     interp_result_ran: Any
     interp_result_signal: Any
     interp_result_state: Any

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import interp
 import pytest
 from interp import _ffi, _options, errors
 
@@ -86,6 +87,25 @@ def test_every_option_has_its_setter():
     for scope, options in (('config', _options.CONFIG), ('request', _options.REQUEST)):
         for name, type_ in options.items():
             assert _ffi.PROTOTYPES['interp_%s_set_%s' % (scope, name)][2] is (ctypes.c_char_p if type_ is str else ctypes.c_uint64)
+
+
+def test_the_registry_of_the_library_is_the_table():
+    """What the loaded library says about its options, against the table that was generated from the source."""
+    rows = interp.options()
+    kinds = {'text': str, 'number': int, 'switch': bool}
+    for scope, table in (('config', _options.CONFIG), ('request', _options.REQUEST)):
+        assert {r['name']: kinds[r['type']] for r in rows if r['scope'] == scope and r['name'] not in ('language', 'stream')} == table
+    by_name = {(r['scope'], r['name']): r for r in rows}
+    assert by_name['config', 'pids']['default'] == 128 and by_name['config', 'file_bytes']['default'] is None and by_name['config', 'image']['default'] is None
+    assert by_name['config', 'timeout_ms']['unit'] == 'ms' and by_name['config', 'timeout_ms']['forever'] and by_name['request', 'stream']['default'] is False
+    for r in rows:
+        assert interp.has('%s.%s' % ('option' if r['scope'] == 'config' else 'request', r['name'])) and r['doc'] and r['trust'] in ('host', 'tool')
+    # the ranges are those that the setters check
+    for r in rows:
+        if r['scope'] == 'config' and r['type'] == 'number':
+            for value in (r['min'] - 1, r['max'] + 1):
+                with pytest.raises(interp.InvalidError, match=r['name']):
+                    interp.Session(**{r['name']: value})
 
 
 @pytest.mark.parametrize('value, word', [('libinterp.so', 'absolute'), ('/nonexistent/libinterp.so.0', 'can not be loaded'), ('/lib/x86_64-linux-gnu/libc.so.6', 'no function')])
