@@ -24,6 +24,17 @@ INTERP_API interp_status interp_redact_add_pattern(interp_ctx *x, const char *na
 /** Switches a detector on (1) or off (0): its name ("github-token"), a group (cloud, token, structural, conn, network, host) or "all". All are on at first but
     the groups network and host (private addresses, names in home paths: what programs print all day) and putty-private-key. T1. Errors: INVAL, NOT_FOUND, FORKED. */
 INTERP_API interp_status interp_redact_set_detector(interp_ctx *x, const char *name, uint64_t on, interp_error **err);
+/** The same for the sessions opened with a config, on top of what the context has: a value, a pattern, a detector switched on or off. Each is checked at once, as the context's are. Their
+    JSON is the config's member redact {values: [{name, value}], patterns: [{name, regex}], detectors: true (those on at first), false (none), [names] (these and no others) or
+    {name: true or false}}. T3. Errors: those of the context's functions, and BUSY. */
+INTERP_API interp_status interp_config_redact_add(interp_config *c, const char *name, const void *value, size_t n, interp_error **err);
+INTERP_API interp_status interp_config_redact_add_pattern(interp_config *c, const char *name, const char *pattern, size_t n, interp_error **err);
+INTERP_API interp_status interp_config_redact_set_detector(interp_config *c, const char *name, uint64_t on, interp_error **err);
+/** The same for one session, from now on; also while it runs code in another thread. What is registered goes with the session. T1. Errors: those of the context's functions. */
+INTERP_API interp_status interp_session_redact_add(interp_session *s, const char *name, const void *value, size_t n, interp_error **err);
+INTERP_API interp_status interp_session_redact_add_pattern(interp_session *s, const char *name, const char *pattern, size_t n, interp_error **err);
+INTERP_API interp_status interp_session_redact_set_detector(interp_session *s, const char *name, uint64_t on, interp_error **err);
+
 /** Redacts n bytes as the library redacts output; the end of the bytes is the end of the stream: the start of a secret that it cuts off is replaced, too, when
     half of it is there. T1. Errors: INVAL, NOMEM, FORKED. */
 INTERP_API interp_status interp_redact_bytes(interp_ctx *x, const void *p, size_t n, interp_redacted **out, interp_error **err);

@@ -146,6 +146,7 @@ void interp_config_free(interp_config *c)
     interp__buf_free(&c->env.text);
     interp__buf_free(&c->json);
     interp__extras_free(&c->extras, &x->mem);
+    interp__redactions_free(&c->redactions, &x->mem);
     interp_cancel_free(c->cancel);
     interp__free(&x->mem, c);
     interp__ctx_unref(x);
@@ -231,6 +232,8 @@ static interp_status apply(struct interp_config *to, const struct interp__json *
         if (!st && !known) {
             if (!strcmp(key, "env"))
                 st = interp__env_set_json(&to->env, m, j, i, ENV_NAMES, ENV_BYTES, err);
+            else if (!strcmp(key, "redact"))
+                st = interp__redactions_set_json(&to->redactions, m, j, i, err);
             else if (strchr(key, '.')) {
                 struct interp__buf raw;
                 interp__buf_init(&raw, m);
@@ -266,13 +269,18 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
         next.env.count = c->env.count;
         for (struct interp__extra *e = c->extras; e && !st; e = e->next)
             st = interp__extra_set(&next.extras, m, e->key, e->json, strlen(e->json), err);
+        if (!st)
+            st = interp__redactions_copy(&next.redactions, &c->redactions, m, err);
         if (!st && next.env.text.bad)
             st = interp__nomem(err);
         if (!st)
             st = apply(&next, &j, err);
+        interp__wipe(j.text.p, j.text.cap);   /* it may hold secrets */
         interp__json_free(&j);
     }
     if (!st) {
+        struct interp__redactions redactions = c->redactions;
+        c->redactions = next.redactions, next.redactions = redactions;
         struct interp__config_values v = c->v;
         struct interp__env env = c->env;
         struct interp__extra *extras = c->extras;
@@ -285,6 +293,7 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
     interp__wipe(next.env.text.p, next.env.text.cap);
     interp__buf_free(&next.env.text);
     interp__extras_free(&next.extras, m);
+    interp__redactions_free(&next.redactions, m);
     interp__leave(&c->guard);
     return st;
 }
@@ -304,7 +313,9 @@ const char *interp_config_json(interp_config *c, size_t *len)
         interp__json_text(b, item, strcspn(item, "="));
         i += strlen(item) + 1;
     }
-    interp__buf_str(b, "]}");
+    interp__buf_str(b, "],\"redact\":");
+    interp__redactions_json(&c->redactions, b);
+    interp__buf_str(b, "}");
     const char *t = interp__buf_text(b);
     if (t && len)
         *len = b->len;

@@ -156,12 +156,22 @@ interp_status interp__env_set(struct interp__env *e, const struct interp__mem *m
 interp_status interp__env_set_json(struct interp__env *e, const struct interp__mem *m, const struct interp__json *j, uint32_t object, size_t max_names, size_t max_bytes, interp_error **err);
 interp_status interp__extra_set(struct interp__extra **list, const struct interp__mem *m, const char *key, const char *json, size_t len, interp_error **err);
 void interp__extras_free(struct interp__extra **list, const struct interp__mem *m);
+/* What a config adds to the context's redaction; items never change, so that copies share them. */
+struct interp__redactions { struct interp__redaction **p; size_t n; };
+interp_status interp__redactions_set_json(struct interp__redactions *l, const struct interp__mem *m, const struct interp__json *j, uint32_t node, interp_error **err);
+interp_status interp__redactions_copy(struct interp__redactions *to, const struct interp__redactions *from, const struct interp__mem *m, interp_error **err);
+void interp__redactions_json(const struct interp__redactions *l, struct interp__buf *out);   /* an object; of values and patterns the names only */
+void interp__redactions_free(struct interp__redactions *l, const struct interp__mem *m);
+/* The set of a session: over the context's, with the config's items, and its options redact_off and redact_host. */
+interp_status interp__redactions_open(interp_ctx *x, const struct interp__redactions *l, const struct interp__config_values *v, struct interp__redact_set **out, interp_error **err);
+interp_status interp__redact_host(struct interp__redact_set *set, const struct interp__mem *m, interp_error **err);   /* names of the host */
 struct interp_config {
     interp_ctx *ctx;
     struct interp__guard guard;
     struct interp__config_values v;
     struct interp__env env;
     struct interp__extra *extras;
+    struct interp__redactions redactions;
     interp_cancel *cancel;
     struct interp__buf json;
 };
@@ -368,6 +378,7 @@ struct interp_session {
     struct interp__past { uint8_t id[WIRE_ID]; uint64_t number, offset[2]; struct interp__redactor *redact[2]; } past[256];   /* execs that ended, for late output */
     uint32_t npast;
     uint32_t late_owed;
+    struct interp__redact_set *secrets;            /* over the context's; has a lock of its own */
     struct interp__redactor *redact;               /* for values, displays and errors, each a stream of its own */
     struct interp__buf redacted;                   /* what one of them gave last */
     struct interp__redact_counts late_counts;      /* for the next result */
@@ -429,9 +440,9 @@ void interp__redact_out(struct interp_session *s, struct interp__redactor **r, c
 void interp__redact_idle(struct interp_session *s, struct interp__redactor *r, int hard);
 void interp__redact_end(struct interp_session *s, struct interp__redactor *r);
 void interp__redact_text(struct interp_session *s, const void *p, size_t n);   /* a stream of its own */
-/* Words of a backend's for logs and errors, which may quote a registered value. Gives p itself when nothing is registered; else out holds what it gives, NUL
+/* Words of a backend's for logs and errors, which may quote a registered value of the context or the session (NULL: none). Gives p itself when nothing is registered; else out holds what it gives, NUL
    behind. */
-const char *interp__redact_words(interp_ctx *x, const char *p, size_t n, struct interp__buf *out);
+const char *interp__redact_words(interp_ctx *x, const struct interp_session *s, const char *p, size_t n, struct interp__buf *out);
 void interp__redact_result(struct interp_session *s, interp_result *r, struct interp__redact_counts *counts);   /* value, displays, error; then the counts */
 /* late.c */
 void interp__late_end(struct interp_session *s);

@@ -45,8 +45,8 @@ static interp_status host_fail(interp_link *l, interp_status code, const char *r
         code = INTERP_E_BACKEND;
     if (!l->fault) {
         struct interp__buf text, hint;
-        message = interp__redact_words(l->ctx, message, message ? strlen(message) : 0, &text);
-        remedy = interp__redact_words(l->ctx, remedy, remedy ? strlen(remedy) : 0, &hint);
+        message = interp__redact_words(l->ctx, l->session, message, message ? strlen(message) : 0, &text);
+        remedy = interp__redact_words(l->ctx, l->session, remedy, remedy ? strlen(remedy) : 0, &hint);
         struct interp__fault f = { code, reason, remedy, sys_errno, 0 };
         interp__fail_with(&l->ctx->mem, &l->fault, &f, "%s", message ? message : "the backend failed");
         interp__buf_free(&text);
@@ -98,7 +98,7 @@ static void *host_realloc(interp_link *l, void *p, size_t old_size, size_t new_s
 static void host_log(interp_link *l, int32_t level, const char *msg, size_t len)
 {
     struct interp__buf text;
-    const char *words = interp__redact_words(l->ctx, msg, len, &text);
+    const char *words = interp__redact_words(l->ctx, l->session, msg, len, &text);
     if (words != msg)
         len = strlen(words);
     interp__ctx_log(l->ctx, level, "%s: %.*s", l->backend->name, len > 1024 ? 1024 : (int)len, words);

@@ -104,7 +104,7 @@ void interp__redact_out(struct interp_session *s, struct interp__redactor **r, c
 {
     ready(s);
     if (!*r)
-        *r = interp__redactor_new(s->ctx->redact, &s->mem);
+        *r = interp__redactor_new(s->secrets, &s->mem);
     if (*r)
         interp__redactor_push(*r, p, n, &s->redacted);
     else
@@ -142,12 +142,13 @@ void interp__redact_text(struct interp_session *s, const void *p, size_t n)
         s->redact = NULL;
     }
 }
-const char *interp__redact_words(interp_ctx *x, const char *p, size_t n, struct interp__buf *out)
+const char *interp__redact_words(interp_ctx *x, const struct interp_session *s, const char *p, size_t n, struct interp__buf *out)
 {
+    struct interp__redact_set *set = s && !s->v.redact_off ? s->secrets : x->redact;
     interp__buf_init(out, &x->mem);
-    if (!p || interp__redact_set_empty(x->redact))
+    if (!p || interp__redact_set_empty(set))
         return p;
-    struct interp__redactor *r = interp__redactor_new(x->redact, &x->mem);
+    struct interp__redactor *r = interp__redactor_new(set, &x->mem);
     if (!r)
         return LOST;
     interp__redactor_push(r, p, n, out);
@@ -247,7 +248,7 @@ void interp__redact_result(struct interp_session *s, interp_result *r, struct in
         return;
     struct interp__buf b;
     interp__buf_init(&b, &s->mem);
-    interp__redact_counts_json(counts, s->ctx->redact, &b);
+    interp__redact_counts_json(counts, s->secrets, &b);
     interp__buf_add(&b, "", 1);
     if (b.bad)
         interp__buf_free(&b);

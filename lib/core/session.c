@@ -69,6 +69,7 @@ void interp__session_unref(struct interp_session *s)
     interp__buf_free(&s->in);
     interp__buf_free(&s->out);
     interp__redactor_free(s->redact);
+    interp__redact_set_free(s->secrets);
     interp__buf_free(&s->redacted);
     interp__buf_free(&s->info);
     interp_error_free(s->gone);
@@ -182,7 +183,7 @@ void interp__session_info(struct interp_session *s)
         interp__buf_fmt(b, "\"%s\"", level);
     else
         interp__buf_str(b, "null");
-    interp__buf_fmt(b, ",\"reached\":%s}", s->link->reached ? s->link->reached : "{}");
+    interp__buf_fmt(b, ",\"redaction\":%s,\"reached\":%s}", s->v.redact_off ? "false" : "true", s->link->reached ? s->link->reached : "{}");
     if (!interp__buf_text(b))
         interp__buf_free(b);   /* nothing is better than a part of it */
 }
@@ -245,8 +246,8 @@ static interp_status session_new(interp_ctx *x, const interp_config *c, struct i
         interp__nomem(err);
     else if (interp__random(s->id_bytes, WIRE_ID))
         st = interp__fail(&s->mem, err, INTERP_E_IO, "random", "no random numbers from the system");
-    else
-        st = settle_values(s, err);
+    else if (!(st = settle_values(s, err)))
+        st = interp__redactions_open(x, c ? &c->redactions : NULL, &s->v, &s->secrets, err);
     for (unsigned i = 0; i < WIRE_ID; i++)
         snprintf(s->id + 2 * i, 3, "%02x", s->id_bytes[i]);
     if (st)

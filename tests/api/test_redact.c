@@ -299,6 +299,129 @@ TEST(shells_and_detectors)
     interp_ctx_free(x);
 }
 
+/* What a config or a session adds holds for that session, on top of the context's. */
+TEST(of_a_session)
+{
+    interp_ctx *x = new_ctx(0);
+    NEED(interp_redact_add(x, "CTX", "ctxvalue-8d2k1m", INTERP_NTS, ERR));
+    interp_config *c = new_config(x, NULL);
+    NEED(interp_config_redact_add(c, "CFG", "cfgvalue-5t7w3q", INTERP_NTS, ERR));
+    interp_session *a = NULL, *b = open_with(x, NULL);
+    NEED(interp_session_open(x, c, &a, ERR));
+    NEED(interp_config_redact_add(c, "LATER", "latervalue-9z1x", INTERP_NTS, ERR));   /* not for a session that is open */
+    interp_config_free(c);
+    static const char *const all = "import sys; s = 'ctx' 'value-8d2k1m cfg' 'value-5t7w3q ses' 'value-4h6j8l later' 'value-9z1x'; print(s); print(s[::-1][::-1], file=sys.stderr); s";
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 2; i++) {
+            char want[200];
+            snprintf(want, sizeof want, "[REDACTED:CTX] %s %s latervalue-9z1x\n", i ? "cfgvalue-5t7w3q" : "[REDACTED:CFG]", round && !i ? "[REDACTED:SES]" : "sesvalue-4h6j8l");
+            interp_result *r = run(i ? b : a, "python", all);
+            CHECK_STR(interp_result_text(r, INTERP_STREAM_STDOUT, NULL), want);
+            CHECK_STR(interp_result_text(r, INTERP_STREAM_STDERR, NULL), want);
+            CHECK(strstr(interp_result_value(r, NULL), "[REDACTED:CTX]"));
+            if (!i) {
+                size_t n;
+                const char *j = interp_result_json(r, &n);
+                EXPECT_JSON(j, n, round ? "d['redactions'] == {'CTX': 3, 'CFG': 3, 'SES': 3}" : "d['redactions'] == {'CTX': 3, 'CFG': 3}");
+            }
+            interp_result_free(r);
+        }
+        NEED(interp_session_redact_add(a, "SES", "sesvalue-4h6j8l", INTERP_NTS, ERR));
+    }
+    NEED(interp_session_redact_add(b, "CTX", "sesvalue-4h6j8l", INTERP_NTS, ERR));   /* a name that the context has, too: counted together */
+    interp_result *r = run(b, "python", all);
+    CHECK(strstr(interp_result_json(r, NULL), "\"redactions\":{\"CTX\":6}"));
+    interp_result_free(r);
+    NEED(interp_redact_add(x, "NEW", "latervalue-9z1x", INTERP_NTS, ERR));           /* of the context: everybody's */
+    EXPECT_RUN(a, "sh", "echo later''value-9z1x", "[REDACTED:NEW]\n");
+    EXPECT_RUN(b, "sh", "echo later''value-9z1x", "[REDACTED:NEW]\n");
+    /* detectors: a session's switches win over the context's, whenever those come */
+    static const char *const token = "p=ghp; echo ${p}_0123456789abcdefghijABCDEFGHIJ012345 10.1.2.3";
+    NEED(interp_session_redact_set_detector(a, "github-token", 0, ERR));
+    NEED(interp_session_redact_set_detector(a, "ipv4-private", 1, ERR));
+    EXPECT_RUN(a, "sh", token, "gh" "p_0123456789abcdefghijABCDEFGHIJ012345 [REDACTED:ipv4-private]\n");
+    EXPECT_RUN(b, "sh", token, "[REDACTED:github-token] 10.1.2.3\n");
+    NEED(interp_redact_set_detector(x, "all", 1, ERR));
+    EXPECT_RUN(a, "sh", token, "gh" "p_0123456789abcdefghijABCDEFGHIJ012345 [REDACTED:ipv4-private]\n");
+    EXPECT_RUN(b, "sh", token, "[REDACTED:github-token] [REDACTED:ipv4-private]\n");
+    if (interp_has("redact.pcre2")) {   /* patterns of both, added in turn while a stream is open */
+        NEED(interp_session_redact_add_pattern(a, "S1", "S1-[0-9]{4}", INTERP_NTS, ERR));
+        NEED(interp_redact_add_pattern(x, "C1", "C1-[0-9]{4}", INTERP_NTS, ERR));
+        NEED(interp_session_redact_add_pattern(a, "S2", "S2-[0-9]{4}", INTERP_NTS, ERR));
+        EXPECT_RUN(a, "sh", "echo S1-1234 C1-1234 S2-1234", "[REDACTED:S1] [REDACTED:C1] [REDACTED:S2]\n");
+        EXPECT_RUN(b, "sh", "echo S1-1234 C1-1234 S2-1234", "S1-1234 [REDACTED:C1] S2-1234\n");
+    }
+    IS(interp_session_redact_add(a, "short", "abc", 3, ERR), INTERP_E_INVAL);
+    IS(interp_session_redact_add(NULL, "n", "k7Jm2Qx9w4Rt", 12, NULL), INTERP_E_INVAL);
+    IS(interp_session_redact_set_detector(a, "nothing", 1, ERR), INTERP_E_NOT_FOUND);
+    IS(interp_session_redact_set_detector(a, "all", 2, ERR), INTERP_E_INVAL);
+    interp_session_close(a);
+    interp_session_close(b);
+    interp_ctx_free(x);
+}
+
+/* The config's JSON, and the switch that turns redaction off. */
+TEST(config_json)
+{
+    interp_ctx *x = new_ctx(0);
+    NEED(interp_redact_add(x, "CTX", "ctxvalue-8d2k1m", INTERP_NTS, ERR));
+    static const char *const echo = "p=ghp; echo ctx''value-8d2k1m cfg''value-5t7w3q ${p}_0123456789abcdefghijABCDEFGHIJ012345 10.1.2.3";
+    static const struct { const char *json, *want; } row[] = {
+        { "{\"redact\":{\"values\":[{\"name\":\"CFG\",\"value\":\"cfgvalue-5t7w3q\"}]}}", "[REDACTED:CTX] [REDACTED:CFG] [REDACTED:github-token] 10.1.2.3\n" },
+        { "{\"redact\":{\"detectors\":false}}", "[REDACTED:CTX] cfgvalue-5t7w3q gh" "p_0123456789abcdefghijABCDEFGHIJ012345 10.1.2.3\n" },
+        { "{\"redact\":{\"detectors\":true}}", "[REDACTED:CTX] cfgvalue-5t7w3q [REDACTED:github-token] 10.1.2.3\n" },
+        { "{\"redact\":{\"detectors\":[\"network\"]}}", "[REDACTED:CTX] cfgvalue-5t7w3q gh" "p_0123456789abcdefghijABCDEFGHIJ012345 [REDACTED:ipv4-private]\n" },
+        { "{\"redact\":{\"detectors\":{\"network\":true,\"github-token\":false}}}", "[REDACTED:CTX] cfgvalue-5t7w3q gh" "p_0123456789abcdefghijABCDEFGHIJ012345 [REDACTED:ipv4-private]\n" },
+        { "{\"redact_off\":true}", "ctxvalue-8d2k1m cfgvalue-5t7w3q gh" "p_0123456789abcdefghijABCDEFGHIJ012345 10.1.2.3\n" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        interp_session *s = open_with(x, row[i].json);
+        EXPECT_RUN(s, "sh", echo, row[i].want);
+        size_t n;
+        const char *info = interp_session_info_json(s, &n);
+        EXPECT_JSON(info, n, strstr(row[i].json, "off") ? "d['redaction'] is False" : "d['redaction'] is True");
+        interp_session_close(s);
+    }
+    static const struct { const char *json, *words; } bad[] = {
+        { "{\"redact\":[]}", "redact must be an object" }, { "{\"redact\":{\"value\":[]}}", "\"value\"" }, { "{\"redact\":{\"values\":{}}}", "redact.values" },
+        { "{\"redact\":{\"values\":[{\"name\":\"A\"}]}}", "redact.values" }, { "{\"redact\":{\"values\":[{\"name\":\"A\",\"value\":\"k7Jm2Qx9w4Rt\",\"x\":1}]}}", "redact.values" },
+        { "{\"redact\":{\"values\":[{\"name\":\"A\",\"value\":\"short\"}]}}", "value of A" }, { "{\"redact\":{\"values\":[{\"name\":\"a b\",\"value\":\"k7Jm2Qx9w4Rt\"}]}}", "name of a secret" },
+        { "{\"redact\":{\"detectors\":[\"no-such\"]}}", "no-such" }, { "{\"redact\":{\"detectors\":3}}", "redact.detectors" }, { "{\"redact\":{\"detectors\":{\"aws\":1}}}", "redact.detectors" },
+        { "{\"redact_off\":2}", "redact_off" },
+    };
+    interp_config *c = new_config(x, NULL);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        interp_status st = interp_config_set_json(c, bad[i].json, INTERP_NTS, ERR);
+        CHECK(st == INTERP_E_INVAL || st == INTERP_E_NOT_FOUND);
+        if (!api_err || !strstr(interp_error_message(api_err), bad[i].words))
+            FAIL("%s: %s", bad[i].json, interp_error_message(api_err));
+        api_drop();
+    }
+    NEED(interp_config_set_json(c, row[0].json, INTERP_NTS, ERR));
+    const char *json = interp_config_json(c, NULL);
+    EXPECT_JSON(json, strlen(json), "d['redact']['values'] == ['CFG'] and 'cfgvalue' not in str(d)");
+    interp_config_free(c);
+    interp_ctx_free(x);
+}
+
+/* Names of the host program. */
+TEST(host_names)
+{
+    if (!interp_has("redact.pcre2"))
+        SKIP("built without PCRE2");
+    setenv("HOME", "/home/zaphod42", 1);
+    setenv("USER", "zaphod", 1);
+    setenv("LOGNAME", "zaphod-beeblebrox", 1);
+    interp_ctx *x = new_ctx(0);
+    interp_session *s = open_with(x, "{\"redact_host\":1}"), *plain = open_with(x, NULL);
+    static const char *const echo = "echo /home/zap''hod42/x zap''hod zap''hods azap''hod 'zap''hod-beeblebrox' zap''hod:zap''hod";
+    EXPECT_RUN(plain, "sh", echo, "/home/zaphod42/x zaphod zaphods azaphod zaphod-beeblebrox zaphod:zaphod\n");
+    EXPECT_RUN(s, "sh", echo, "[REDACTED:host-home]/x [REDACTED:host-user] zaphods azaphod [REDACTED:host-user] [REDACTED:host-user]:[REDACTED:host-user]\n");
+    interp_session_close(s);
+    interp_session_close(plain);
+    interp_ctx_free(x);
+}
+
 /* ---- words of a backend: a message that quotes what it was given */
 
 static interp_status b_open(void *u, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst)

@@ -111,6 +111,9 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_free': (None, _POINTER),
     'interp_config_json': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_config_new': (_I32, _POINTER, _OUT, _OUT),
+    'interp_config_redact_add': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
+    'interp_config_redact_add_pattern': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT),
+    'interp_config_redact_set_detector': (_I32, _POINTER, _TEXT, _U64, _OUT),
     'interp_config_set_backend': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_cancel': (_I32, _POINTER, _POINTER, _OUT),
     'interp_config_set_close_timeout_ms': (_I32, _POINTER, _U64, _OUT),
@@ -132,6 +135,8 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_output_tokens': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_pids': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_pull': (_I32, _POINTER, _TEXT, _OUT),
+    'interp_config_set_redact_host': (_I32, _POINTER, _U64, _OUT),
+    'interp_config_set_redact_off': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_runtime': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_session_idle_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_session_lifetime_ms': (_I32, _POINTER, _U64, _OUT),
@@ -230,6 +235,9 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_session_info_json': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_session_open': (_I32, _POINTER, _POINTER, _OUT, _OUT),
     'interp_session_open_start': (_I32, _POINTER, _POINTER, _OUT, _OUT, _OUT),
+    'interp_session_redact_add': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
+    'interp_session_redact_add_pattern': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT),
+    'interp_session_redact_set_detector': (_I32, _POINTER, _TEXT, _U64, _OUT),
     'interp_session_restart': (_I32, _POINTER, _TEXT, _TEXT, _OUT),
     'interp_session_restart_start': (_I32, _POINTER, _TEXT, _TEXT, _OUT, _OUT),
     'interp_session_run': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT, _OUT),
@@ -264,6 +272,9 @@ class Library:
     interp_config_free: Any
     interp_config_json: Any
     interp_config_new: Any
+    interp_config_redact_add: Any
+    interp_config_redact_add_pattern: Any
+    interp_config_redact_set_detector: Any
     interp_config_set_backend: Any
     interp_config_set_cancel: Any
     interp_config_set_close_timeout_ms: Any
@@ -285,6 +296,8 @@ class Library:
     interp_config_set_output_tokens: Any
     interp_config_set_pids: Any
     interp_config_set_pull: Any
+    interp_config_set_redact_host: Any
+    interp_config_set_redact_off: Any
     interp_config_set_runtime: Any
     interp_config_set_session_idle_ms: Any
     interp_config_set_session_lifetime_ms: Any
@@ -383,6 +396,9 @@ class Library:
     interp_session_info_json: Any
     interp_session_open: Any
     interp_session_open_start: Any
+    interp_session_redact_add: Any
+    interp_session_redact_add_pattern: Any
+    interp_session_redact_set_detector: Any
     interp_session_restart: Any
     interp_session_restart_start: Any
     interp_session_run: Any

@@ -24,6 +24,8 @@ CONFIG = {
     'session_lifetime_ms': int,
     'output_head_bytes': int,
     'output_tail_bytes': int,
+    'redact_off': bool,
+    'redact_host': bool,
     'output_tokens': int,
     'value_bytes': int,
 }

@@ -58,6 +58,10 @@ class ConfigOptions(TypedDict, total=False):
     output_head_bytes: int
     # Bytes kept from the end of each output stream of an exec, when it is longer than head and tail together. Default 16384.
     output_tail_bytes: int
+    # 1: nothing that this session puts out is redacted, not even what the context has registered. Logs and errors of the context still are.
+    redact_off: bool
+    # 1: the host program's own user name, home directory and machine name are redacted, too.
+    redact_host: bool
     # Estimated tokens of a language model kept of each output stream of an exec: three quarters from its start, the rest from its end. When
     # set, output_head_bytes and output_tail_bytes count only if they are set, too.
     output_tokens: int

@@ -138,14 +138,18 @@ int interp__redact_patterns_init(struct interp__redactor *r)
     uint32_t n = r->now->npatterns, had = r->nstates;
     if (n == had)
         return 0;
-    struct redact_pattern_state *more = interp__resize(r->mem, r->states, n * sizeof *more);
+    struct redact_pattern_state *more = interp__resize(r->mem, NULL, (n + 1) * sizeof *more);
     if (!more)
         return -1;
-    r->states = more;
-    for (uint32_t i = had; i < n; i++) {
+    for (uint32_t i = 0, k = 0; i < n; i++) {   /* new ones may stand between those there were, in their order */
         more[i] = fresh;
+        more[i].of = r->now->patterns[i];
         more[i].next = r->d0 > r->first ? r->d0 : r->first;
+        if (k < had && r->states[k].of == more[i].of)
+            more[i] = r->states[k++];
     }
+    interp__free(r->mem, r->states);
+    r->states = more;
     r->nstates = n;
     if (r->pattern_work)
         return 0;

@@ -516,7 +516,17 @@ void interp__redact_counts_json(const struct interp__redact_counts *c, struct in
     interp__buf_str(out, "{");
     for (size_t i = 0; i < c->len; i++)
         if (c->n[i]) {
-            interp__buf_fmt(out, "%s\"%s\":%llu", first ? "" : ",", interp__redact_set_name(s, (uint32_t)i), (unsigned long long)c->n[i]);
+            const char *name = interp__redact_set_name(s, (uint32_t)i);
+            uint64_t n = c->n[i];
+            int told = 0;
+            for (size_t k = 0; k < c->len; k++)   /* a set and its parent may both have the name: a member stands there once */
+                if (k != i && c->n[k] && !strcmp(interp__redact_set_name(s, (uint32_t)k), name)) {
+                    told |= k < i;
+                    n += c->n[k];
+                }
+            if (told)
+                continue;
+            interp__buf_fmt(out, "%s\"%s\":%llu", first ? "" : ",", name, (unsigned long long)n);
             first = 0;
         }
     interp__buf_str(out, "}");

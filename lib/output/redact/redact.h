@@ -29,6 +29,8 @@ struct interp__redact_set *interp__redact_set_new(const struct interp__mem *m);
 /* The same in memory of the caller's: interp__redact_set_size() bytes, zeroed, that stay until after the last reference has been dropped. */
 size_t interp__redact_set_size(void);
 void interp__redact_set_init(struct interp__redact_set *s, const struct interp__mem *m);
+/* One that looks for all that its parent does, and more or less: what is added and switched here. The parent keeps changing. One level only. */
+struct interp__redact_set *interp__redact_set_over(struct interp__redact_set *parent, const struct interp__mem *m);
 struct interp__redact_set *interp__redact_set_ref(struct interp__redact_set *s);
 void interp__redact_set_free(struct interp__redact_set *s);        /* drops a reference; wipes with the last */
 /* Errors: INVAL (reasons redact-name, redact-short, redact-common, redact-pattern), LIMIT, NOMEM, UNSUPPORTED (no PCRE2 in this build). */
@@ -36,7 +38,13 @@ interp_status interp__redact_set_value(struct interp__redact_set *s, const char 
 interp_status interp__redact_set_pattern(struct interp__redact_set *s, const char *name, const char *pattern, size_t n, interp_error **err);
 int interp__redact_set_empty(struct interp__redact_set *s);        /* no value and no pattern: detectors alone */
 interp_status interp__redact_set_detector(struct interp__redact_set *s, const char *name, int on, interp_error **err);   /* a detector, a group or "all" */
+void interp__redact_set_default_detectors(struct interp__redact_set *s);   /* those that are on at first, and no others */
+void interp__redact_set_nothing(struct interp__redact_set *s);             /* of one over another: redaction is off */
 int interp__redact_has_patterns(void);                             /* built with PCRE2 */
+
+/* Memory for what must not be written to disk: zeroed; not swapped where that is allowed, not in core dumps; NULL. Freed wiped. */
+void *interp__redact_lock_alloc(size_t n);
+void interp__redact_lock_free(void *p, size_t n);
 
 struct interp__redact_stats {
     uint64_t in, out, replaced, partial, early, limit_hits;        /* bytes; partial: labels of unfinished secrets; early: bytes that idle released */

@@ -62,8 +62,6 @@ void interp__redact_snapshot_free(struct redact_snapshot *s);   /* drops a refer
 const char *interp__redact_set_name(struct interp__redact_set *s, uint32_t label);
 /* The set as it is now: `have` when that is it, else with a reference; NULL: out of memory. */
 struct redact_snapshot *interp__redact_set_now(struct interp__redact_set *s, const struct redact_snapshot *have);
-void *interp__redact_lock_alloc(size_t n);             /* zeroed; not swapped where that is allowed, not in core dumps; NULL */
-void interp__redact_lock_free(void *p, size_t n);      /* wiped */
 struct redact_variant { uint8_t left, right; };
 /* Every encoding of a value that is looked for; take is called with each, not yet normalised. 0, or what take returned. */
 int interp__redact_variants(const uint8_t *p, size_t n, uint8_t *work, size_t room, int (*take)(void *, const uint8_t *, size_t, struct redact_variant), void *userdata);
@@ -101,7 +99,7 @@ enum { REDACT_PREFIX = 16 };    /* a longer start of a value has been found by i
 
 /* ---- pattern.c: patterns of the host on D, by PCRE2 */
 struct redact_pattern;
-struct redact_pattern_state { uint64_t next, tried; uint64_t open_from, open_to; uint32_t left; uint32_t limit_hits; uint8_t waiting, off; };
+struct redact_pattern_state { const struct redact_pattern *of; uint64_t next, tried; uint64_t open_from, open_to; uint32_t left; uint32_t limit_hits; uint8_t waiting, off; };
 interp_status interp__redact_pattern_new(const struct interp__mem *m, const char *text, size_t n, uint32_t label, struct redact_pattern **out, interp_error **err);
 void interp__redact_pattern_free(struct redact_pattern *p);
 

@@ -13,6 +13,7 @@ struct interp__redact_set {
     struct interp__mem mem;
     atomic_uint refs;
     int owned;                             /* freed by itself */
+    struct interp__redact_set *parent;     /* what it adds to; its lock is taken under ours */
     pthread_mutex_t lock;                  /* everything below; never held while redacting */
     atomic_ullong generation;
     struct redact_snapshot *current;       /* NULL: has to be made */
@@ -23,7 +24,9 @@ struct interp__redact_set {
     uint32_t nnames;
     struct redact_pattern *patterns[REDACT_PATTERNS_MAX];
     uint32_t npatterns;
-    uint64_t units[REDACT_UNITS_MAX / 64];
+    uint64_t units[REDACT_UNITS_MAX / 64]; /* with a parent: switched on here */
+    uint64_t off[REDACT_UNITS_MAX / 64];   /* with a parent: switched off here */
+    int own_units, nothing;                /* nothing: this set looks for nothing, whatever its parent does */
 };
 
 /* ---- memory that is not written to disk */
@@ -133,44 +136,79 @@ static int make_tables(struct redact_snapshot *s)
     return 0;
 }
 
-static struct redact_snapshot *make(struct interp__redact_set *s)
+static int join(const struct interp__mem *m, void *out, const void *a, uint32_t na, const void *b, uint32_t nb, size_t size)
 {
+    char *p = na + nb ? interp__resize(m, NULL, (na + nb) * size) : NULL;
+    if (na + nb && !p)
+        return -1;
+    if (na)
+        memcpy(p, a, na * size);
+    if (nb)
+        memcpy(p + na * size, b, nb * size);
+    *(void **)out = p;
+    return 0;
+}
+/* Under the set's lock, and the parent's. */
+static struct redact_snapshot *make(struct interp__redact_set *s, uint64_t generation)
+{
+    static const struct interp__redact_set none;
+    const struct interp__redact_set *p = s->parent ? s->parent : &none, *own = s;
     struct redact_snapshot *n = interp__alloc(&s->mem, sizeof *n);
     if (!n)
         return NULL;
     n->mem = s->mem;
     atomic_init(&n->refs, 1);
-    n->generation = atomic_load(&s->generation);
-    memcpy(n->units, s->units, sizeof n->units);
-    for (size_t i = 0; i < sizeof n->units / sizeof *n->units; i++)
+    n->generation = generation;
+    if (s->nothing)
+        p = own = &none;
+    for (size_t i = 0; i < sizeof n->units / sizeof *n->units; i++) {
+        n->units[i] = (p->units[i] | own->units[i]) & ~own->off[i];
         n->any_unit |= n->units[i] != 0;
-    int bad = 0;
-    if (s->nliterals && (n->literals = interp__resize(&s->mem, NULL, s->nliterals * sizeof *n->literals))) {
-        memcpy(n->literals, s->literals, s->nliterals * sizeof *n->literals);
-        n->nliterals = s->nliterals;
-        bad |= make_tables(n);
     }
-    if (s->npatterns && (n->patterns = interp__resize(&s->mem, NULL, s->npatterns * sizeof *n->patterns))) {
-        memcpy(n->patterns, s->patterns, s->npatterns * sizeof *n->patterns);
-        n->npatterns = s->npatterns;
+    int bad = join(&s->mem, &n->literals, p->literals, p->nliterals, own->literals, own->nliterals, sizeof *n->literals);
+    if (!bad) {
+        n->nliterals = p->nliterals + own->nliterals;
+        bad = join(&s->mem, &n->patterns, p->patterns, p->npatterns, own->patterns, own->npatterns, sizeof *n->patterns);
     }
-    if (bad || n->nliterals != s->nliterals || n->npatterns != s->npatterns) {
+    if (!bad) {
+        n->npatterns = p->npatterns + own->npatterns;
+        bad = n->nliterals ? make_tables(n) : 0;
+    }
+    if (bad) {
         interp__redact_snapshot_free(n);
         return NULL;
     }
     return n;
 }
 
+static uint64_t generation(const struct interp__redact_set *s)   /* grows with every change of the set or its parent */
+{
+    return atomic_load_explicit(&s->generation, memory_order_acquire) + (s->parent ? atomic_load_explicit(&s->parent->generation, memory_order_acquire) : 0);
+}
 struct redact_snapshot *interp__redact_set_now(struct interp__redact_set *s, const struct redact_snapshot *have)
 {
-    if (have && have->generation == atomic_load_explicit(&s->generation, memory_order_acquire))
+    if (have && have->generation == generation(s))
         return (struct redact_snapshot *)(uintptr_t)have;
+    struct redact_snapshot *n;
     pthread_mutex_lock(&s->lock);
-    if (!s->current)
-        s->current = make(s);
-    struct redact_snapshot *n = s->current;
-    if (n)
-        atomic_fetch_add(&n->refs, 1);
+    if (s->parent && !s->nothing && !s->own_units && !s->nliterals && !s->npatterns) {   /* it adds nothing: generations are the same, too */
+        n = interp__redact_set_now(s->parent, NULL);
+    } else {
+        if (s->parent)
+            pthread_mutex_lock(&s->parent->lock);
+        uint64_t g = generation(s);
+        if (s->current && s->current->generation != g) {
+            interp__redact_snapshot_free(s->current);
+            s->current = NULL;
+        }
+        if (!s->current)
+            s->current = make(s, g);
+        n = s->current;
+        if (n)
+            atomic_fetch_add(&n->refs, 1);
+        if (s->parent)
+            pthread_mutex_unlock(&s->parent->lock);
+    }
     pthread_mutex_unlock(&s->lock);
     return n;
 }
@@ -205,6 +243,16 @@ void interp__redact_set_init(struct interp__redact_set *s, const struct interp__
     pthread_mutex_init(&s->lock, NULL);
     interp__redact_detector_switch(s->units, NULL, 1);
 }
+struct interp__redact_set *interp__redact_set_over(struct interp__redact_set *parent, const struct interp__mem *m)
+{
+    struct interp__redact_set *s = interp__redact_set_new(m);
+    if (s) {
+        s->parent = interp__redact_set_ref(parent);
+        memset(s->units, 0, sizeof s->units);
+        atomic_store(&s->generation, 0);
+    }
+    return s;
+}
 struct interp__redact_set *interp__redact_set_ref(struct interp__redact_set *s)
 {
     atomic_fetch_add(&s->refs, 1);
@@ -228,6 +276,7 @@ void interp__redact_set_free(struct interp__redact_set *s)
     interp__free(&m, s->names);
     interp__free(&m, s->literals);
     pthread_mutex_destroy(&s->lock);
+    interp__redact_set_free(s->parent);
     if (s->owned)
         interp__free(&m, s);
 }
@@ -235,7 +284,10 @@ void interp__redact_set_free(struct interp__redact_set *s)
 const char *interp__redact_set_name(struct interp__redact_set *s, uint32_t label)
 {
     const char *name = interp__redact_detector_name(label);
-    return name ? name : s->names[label - interp__redact_detectors()];
+    if (name)
+        return name;
+    label -= interp__redact_detectors();   /* odd ones are a child's own */
+    return s->parent && !(label & 1) ? s->parent->names[label >> 1] : s->names[label >> 1];
 }
 
 static interp_status check_name(const struct interp__redact_set *s, const char *name, interp_error **err)
@@ -256,7 +308,7 @@ static interp_status label_of(struct interp__redact_set *s, const char *name, ui
         }
     for (uint32_t i = 0; i < s->nnames; i++)
         if (!strcmp(s->names[i], name)) {
-            *label = interp__redact_detectors() + i;
+            *label = interp__redact_detectors() + 2 * i + (s->parent != NULL);
             return INTERP_OK;
         }
     if (s->nnames == REDACT_NAMES_MAX)
@@ -265,7 +317,7 @@ static interp_status label_of(struct interp__redact_set *s, const char *name, ui
         return interp__nomem(err);
     if (!(s->names[s->nnames] = interp__strndup(&s->mem, name, strlen(name))))
         return interp__nomem(err);
-    *label = interp__redact_detectors() + s->nnames++;
+    *label = interp__redact_detectors() + 2 * s->nnames++ + (s->parent != NULL);
     return INTERP_OK;
 }
 
@@ -401,15 +453,35 @@ int interp__redact_set_empty(struct interp__redact_set *s)
     pthread_mutex_lock(&s->lock);
     int empty = !s->nliterals && !s->npatterns;
     pthread_mutex_unlock(&s->lock);
-    return empty;
+    return empty && (!s->parent || interp__redact_set_empty(s->parent));
 }
 
 interp_status interp__redact_set_detector(struct interp__redact_set *s, const char *name, int on, interp_error **err)
 {
     pthread_mutex_lock(&s->lock);
     int n = name ? interp__redact_detector_switch(s->units, name, on) : 0;
+    if (n && s->parent)
+        interp__redact_detector_switch(s->off, name, !on);
+    s->own_units |= n && s->parent;
     if (n)
         changed(s);
     pthread_mutex_unlock(&s->lock);
     return n ? INTERP_OK : interp__fail(&s->mem, err, INTERP_E_NOT_FOUND, "redact-detector", "there is no detector or group of detectors named \"%.60s\"", name ? name : "(NULL)");
+}
+void interp__redact_set_default_detectors(struct interp__redact_set *s)
+{
+    pthread_mutex_lock(&s->lock);
+    interp__redact_detector_switch(s->units, NULL, 1);
+    for (size_t i = 0; s->parent && i < sizeof s->off / sizeof *s->off; i++)
+        s->off[i] = ~s->units[i];
+    s->own_units = s->parent != NULL;
+    changed(s);
+    pthread_mutex_unlock(&s->lock);
+}
+void interp__redact_set_nothing(struct interp__redact_set *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->nothing = 1;
+    changed(s);
+    pthread_mutex_unlock(&s->lock);
 }
