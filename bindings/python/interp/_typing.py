@@ -15,7 +15,7 @@ class ConfigOptions(TypedDict, total=False):
     # When an engine fetches the image: never, missing, always. Default missing.
     pull: str
     # Where the engine listens: unix:///path or tcp://host:port. When not set: DOCKER_HOST or the current docker context, CONTAINER_HOST for
-    # podman, then the usual sockets.
+    # podman, then the usual sockets. The name of a host is looked up when this or the backend is set: it may block.
     endpoint: str
     # OCI runtime that the engine starts the sandbox with, such as runsc; it is refused where the engine does not prove that it used it.
     # When not set: the engine's default.
