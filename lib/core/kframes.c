@@ -1,5 +1,6 @@
 /* kframes.c - what a kernel says on its control channel (guest/kernels/PROTOCOL.md), put together under bounds. Every byte is the guest's. */
 #include "core.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { BUNDLES_MAX = 256, PARTS_MAX = 16, TOTAL_MAX = 64 << 20, CODE_CACHE_MAX = 1 << 20 };
@@ -29,22 +30,68 @@ static char *text_of(const struct interp__mem *m, const struct interp__json *j, 
     return interp__strndup(m, interp__json_string(j, n), n->text_len);
 }
 
+/* The parts of display `bundle`, or of all displays (0), go away again; so does the word of what was dropped of them. */
+static void forget(struct interp__kframes *k, uint32_t bundle)
+{
+    interp_result *r = k->result;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < r->nparts; i++) {
+        struct interp__part *p = &r->parts[i];
+        if (p->bundle && (!bundle || p->bundle == bundle)) {
+            k->total -= p->len;
+            interp__free(k->mem, p->mime);
+            interp__free(k->mem, p->data);
+        } else {
+            r->parts[kept++] = *p;
+        }
+    }
+    r->nparts = kept;
+    size_t to = 0;
+    for (size_t at = 0, size; at < r->dropped.len; at += size) {
+        const char *item = (const char *)r->dropped.p + at;
+        size = strlen(item) + 1;
+        uint32_t of = (uint32_t)strtoul(item, NULL, 10);
+        if (!of || (bundle && of != bundle)) {
+            memmove(r->dropped.p + to, item, size);
+            to += size;
+        }
+    }
+    r->dropped.len = to;
+}
+
 static int display(struct interp__kframes *k, const struct interp__json *j, const uint8_t *bin, size_t bin_len)
 {
     interp_result *r = k->result;
     uint32_t mime = interp__json_member(j, 0, "mime"), kind = interp__json_member(j, 0, "kind"), dropped = interp__json_member(j, 0, "dropped");
     if (!mime || interp__json_at(j, mime)->type != INTERP__JSON_ARRAY || interp__json_at(j, mime)->count > PARTS_MAX)
         return -1;
-    int is_value = kind && !strcmp(interp__json_string(j, interp__json_at(j, kind)), "result");
-    if (r->nbundles >= BUNDLES_MAX || (is_value && r->has_value))
-        return r->nbundles >= BUNDLES_MAX ? 0 : -1;
+    const char *word = kind && interp__json_at(j, kind)->type == INTERP__JSON_STRING ? interp__json_string(j, interp__json_at(j, kind)) : "display";
+    int is_value = !strcmp(word, "result");
+    if (!strcmp(word, "clear")) {
+        forget(k, 0);
+        r->nbundles = r->has_value ? 1 : 0;
+        return bin_len ? -1 : 0;
+    }
+    uint32_t at_replaces = interp__json_member(j, 0, "replaces"), replaces = 0;
+    if (at_replaces) {
+        const struct interp__json_node *n = interp__json_at(j, at_replaces);
+        if (is_value || n->type != INTERP__JSON_INT || n->i < 1 || n->i >= (int64_t)r->nbundles + !r->has_value)
+            return -1;
+        replaces = (uint32_t)n->i;
+    }
+    if (is_value && r->has_value)
+        return -1;
+    if (r->nbundles >= BUNDLES_MAX && !replaces)
+        return 0;
     uint32_t count = interp__json_at(j, mime)->count, i = mime + 1;
     struct interp__part *more = interp__resize(k->mem, r->parts, (r->nparts + count + 1) * sizeof *more);
     if (!more)
         return 0;
     r->parts = more;
     /* the value is bundle 0, displays follow in their order */
-    uint32_t bundle = is_value ? 0 : r->nbundles + !r->has_value;
+    uint32_t bundle = is_value ? 0 : replaces ? replaces : r->nbundles + !r->has_value;
+    if (replaces)
+        forget(k, replaces);
     size_t at = 0;
     for (uint32_t n = 0; n < count; n++) {
         const struct interp__json_node *pair = interp__json_at(j, i);
@@ -67,7 +114,7 @@ static int display(struct interp__kframes *k, const struct interp__json *j, cons
         at += len;
         i = pair->next;
     }
-    r->nbundles++;
+    r->nbundles += !replaces;
     if (is_value)
         r->has_value = 1;
     if (dropped && interp__json_at(j, dropped)->type == INTERP__JSON_ARRAY && r->dropped.len < 65536) {

@@ -48,6 +48,65 @@ TEST(value_displays_error)
     }
 }
 
+static const char *json_after(const uint8_t *b, size_t n, interp_result **r)
+{
+    return feed(b, n, 13, r) ? NULL : interp_result_json(*r, NULL);
+}
+
+TEST(displays_replaced_and_cleared)
+{
+    uint8_t b[2048];
+    interp_result *r;
+    size_t n = put(b, 'd', 0, "{\"kind\":\"display\",\"mime\":[[\"text/plain\",1]],\"dropped\":[[\"image/png\",9]]}", "a", 1);
+    n += put(b + n, 'd', 0, "{\"kind\":\"display\",\"mime\":[[\"text/plain\",1]],\"dropped\":[[\"image/gif\",7]]}", "b", 1);
+    n += put(b + n, 'd', 0, "{\"kind\":\"display\",\"mime\":[[\"text/plain\",3]],\"replaces\":1}", "new", 3);
+    size_t replaced = n;
+    const char *j = json_after(b, n, &r);
+    REQUIRE(j != NULL);
+    CHECK(strstr(j, "\"rich\":[{\"mime\":{\"text/plain\":\"new\"}},{\"mime\":{\"text/plain\":\"b\"},\"dropped\":[[\"image/gif\",7]]}]") != NULL);
+    CHECK(interp_result_part_count(r) == 2);
+    interp_result_free(r);
+    n += put(b + n, 'd', 0, "{\"kind\":\"result\",\"mime\":[[\"text/plain\",1]]}", "v", 1);
+    n += put(b + n, 'd', 0, "{\"kind\":\"display\",\"mime\":[[\"text/plain\",1]],\"replaces\":2}", "B", 1);
+    j = json_after(b, n, &r);
+    REQUIRE(j != NULL);
+    CHECK(strstr(j, "\"rich\":[{\"mime\":{\"text/plain\":\"new\"}},{\"mime\":{\"text/plain\":\"B\"}}]") != NULL && !strcmp(interp_result_value(r, NULL), "v"));
+    interp_result_free(r);
+    n += put(b + n, 'd', 0, "{\"kind\":\"clear\",\"mime\":[]}", "", 0);
+    n += put(b + n, 'd', 0, "{\"kind\":\"display\",\"mime\":[[\"text/plain\",1]]}", "c", 1);
+    j = json_after(b, n, &r);
+    REQUIRE(j != NULL);
+    CHECK(strstr(j, "\"rich\":[{\"mime\":{\"text/plain\":\"c\"}}]") != NULL && !strcmp(interp_result_value(r, NULL), "v"));
+    CHECK(strstr(j, "dropped\":[[") == NULL && interp_result_part_count(r) == 2);
+    interp_result_free(r);
+    static const char *const bad[] = { "0", "3", "-1", "9007199254740993", "\"1\"", "null" };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {   /* what is not there can't be replaced */
+        char json[128];
+        snprintf(json, sizeof json, "{\"kind\":\"display\",\"mime\":[[\"text/plain\",1]],\"replaces\":%s}", bad[i]);
+        CHECK(feed(b, replaced + put(b + replaced, 'd', 0, json, "x", 1), 17, NULL) == -1);
+    }
+    CHECK(feed(b, replaced + put(b + replaced, 'd', 0, "{\"kind\":\"result\",\"mime\":[[\"text/plain\",1]],\"replaces\":1}", "x", 1), 17, NULL) == -1);
+}
+
+TEST(what_is_replaced_is_free_again)
+{
+    static char big[1 << 20];
+    memset(big, 'x', sizeof big);
+    struct interp__kframes k;
+    interp_result *r = interp__result_new(&interp__mem_default);
+    interp__kframes_init(&k, &interp__mem_default, r);
+    uint8_t *b = malloc(sizeof big + 256);
+    char json[128];
+    for (int i = 0; i < 200; i++) {   /* 200 MiB, one after the other in the same place */
+        snprintf(json, sizeof json, "{\"kind\":\"display\",\"mime\":[[\"text/html\",%zu]]%s}", sizeof big, i ? ",\"replaces\":1" : "");
+        REQUIRE(interp__kframes_feed(&k, b, put(b, 'd', 0, json, big, sizeof big)) == 0);
+        CHECK(interp_result_part_count(r) == 1);
+    }
+    free(b);
+    interp__kframes_free(&k);
+    interp_result_free(r);
+}
+
 TEST(forged)
 {
     static const struct { uint8_t type; const char *json, *bin; } row[] = {
