@@ -88,18 +88,6 @@ row('python', 'own-py-interrupt-claim', 'KeyboardInterrupt that nobody sent is a
 row('python', 'own-py-int-repr', 'interrupt in the repr of the result',
     step('import time\nclass R:\n    def __repr__(self): time.sleep(30)\nR()', {'status': 'interrupted', 'max_ms': 1000}, interrupt_ms=200),
     step('1', {'result': '1'}))
-row('python', 'own-py-mp', 'multiprocessing with the default method, and with a method that the user sets',
-    step('import multiprocessing as mp\ndef sq(x): return x*x\nwith mp.Pool(2) as p:\n    r = p.map(sq, range(4))\nr', {'result': '[0, 1, 4, 9]'}),
-    step('mp.get_start_method()', {'result': "'fork'"}),
-    step('from concurrent.futures import ProcessPoolExecutor\nwith ProcessPoolExecutor(2) as e:\n    r = list(e.map(sq, [3]))\nr', {'result': '[9]'}))
-row('python', 'own-py-magics', 'more of IPython\'s forms',
-    step('import os, tempfile\nos.chdir(tempfile.mkdtemp())'),
-    step('%%writefile a.txt\nhello\nthere', {'stdout': 'Writing a.txt\n'}),
-    step('print(open("a.txt").read())\nv = 3\n!cat a.txt; echo {v}', {'stdout': 'hello\nthere\nhello\nthere3\n'}),
-    step('%env ZZ=5\n!echo $ZZ', {'stdout': '5\n'}),
-    step('%time x = 4\nx', {'result': '4'}),
-    step('10 % 3', {'result': '1'}),
-    step('x = !exit 3\nnope nope', {'status': 'error', 'error_type': 'SyntaxError', 'error_line': 1}))
 row('python', 'own-py-many-lines', '10,000 lines', step('for i in range(10000): print("x" * 99)', {'stdout_re': '^(x{99}\n){10000}$', 'max_ms': 400}))
 
 
@@ -172,6 +160,18 @@ row('javascript', 'own-js-dead', 'JS-02: a name whose initialiser threw can be d
     step('b = 4; console.log(b)', {'stdout': '4\n'}),
     step('const c = nope1, { d } = nope2', {'status': 'error'}), step('function c() { return 1 }\nvar d; [c(), d]', {'result': '[ 1, undefined ]'}),
     step('class K extends nope3 {}', {'status': 'error'}), step('class K { static x = 1 }\nK.x', {'result': '1'}))
+row('javascript', 'own-js-display-bounds', 'displays: too many, with too many forms, odd names of types, objects that lie: bounded, and the kernel lives',
+    step('for (let i = 0; i < 400; i++) display(i)', {'displays': 250, 'stderr_has': 'more than 250 displays'}),
+    step('const b = {}; for (let i = 0; i < 40; i++) b["application/x-" + i] = "v"; b["text/" + "x".repeat(500)] = "w"; b["t\u00e4xt"] = "u"; display(b, { raw: true })', {'displays': 1}),
+    step('display(null, { raw: true })', {'status': 'error', 'error_type': 'TypeError', 'max_ms': 3000}),
+    step('class L extends Uint8Array { get byteLength() { return 1e9 } }\ndisplay({ "image/png": new L(3), "text/plain": "p" }, { raw: true }); 5', {'result': '5', 'displays': 1}),
+    step('throw new Error("\\u0001".repeat(200000))', {'status': 'error', 'error_type': 'Error'}), step('6', {'result': '6'}))
+row('javascript', 'own-js-export', 'export default of an expression, a nameless class or function; code too deep for the rewriter runs',
+    step('export default class { }', {}), step('export default function () { return 1 }', {}), step('export default 5', {'result': '5'}), step('export default function named() { return 7 }\nnamed()', {'result': '7'}),
+    step('const deep = ' + '1+' * 20000 + '1; deep', {'result': '20001'}))
+row('javascript', 'own-js-frames', 'frames of a user\'s folder called internal are kept, those of Node.js are not',
+    step('const dir = fs.mkdtempSync("/tmp/interp-js-"); fs.mkdirSync(dir + "/internal"); fs.writeFileSync(dir + "/internal/m.js", "exports.f = () => { throw new Error(\'deep\') }")'),
+    step('require(dir + "/internal/m.js").f()', {'status': 'error', 'tb_has': ['internal/m.js:1', 'exec-2.js:1'], 'tb_not': ['node:internal', 'interp:driver']}))
 row('javascript', 'own-js-primordials', 'N37: replaced built-ins do not break the driver',
     step('JSON.stringify = () => "{}"; JSON.parse = () => null; Buffer.from = () => Buffer.alloc(0); Buffer.concat = () => null; 1', {'result': '1'}),
     step('Array.prototype.push = Array.prototype.map = Array.prototype.join = Array.prototype.slice = () => null; 2', {'result': '2'}),
@@ -321,3 +321,26 @@ row('javascript', 'own-js-iterators', 'N37: broken iterators and event methods',
 row('javascript', 'own-js-listeners', 'removed listeners: an idle interrupt and an error in a timer still do not end the kernel',
     step('process.removeAllListeners(); 1', {'result': '1'}), step('2', {'result': '2'}, opts={'sigint_before': True}),
     step('setTimeout(() => { throw new Error("t") }, 5); 3', {'status': 'error', 'error_message': 't'}), step('4', {'result': '4'}))
+
+
+@test('javascript', 'own-js-utf8', 'code that is no UTF-8 is an error that names the byte; a replacement character that was meant is none')
+def _(k):
+    x, y, z = k.exec(b'1 + "\xff"'), k.exec('"\ufffd"'), k.exec(b'\xef\xbb\xbf"\xef\xbf\xbd".length')
+    words = [x['final']['status'], x['final']['error']['message'], y['displays'][0]['mime'], z['displays'][0]['mime']]
+    if words != ['error', 'the code is not valid UTF-8 (byte 5)', {'text/plain': b"'\xef\xbf\xbd'"}, {'text/plain': b'1'}]:
+        return [(0, '', ['%r' % words])]
+
+
+@test('javascript', 'own-js-bounded-sources', 'the texts of execs that a session keeps are bounded in bytes: the memory of a long one does not grow with them')
+def _(k):
+    def rss():
+        with open('/proc/%d/statm' % k.pid) as f:
+            return int(f.read().split()[1]) * 4096
+    for i in range(5):
+        k.exec('"' + 'y' * (4 << 20) + '".length;' + '\n' * 10)
+    k.exec('gc_ = 1')
+    before = rss()
+    for i in range(25):
+        k.exec('"' + 'y' * (4 << 20) + '".length;' + '\n' * 10)
+    if rss() - before > 60 << 20:
+        return [(0, '', ['grew by %d MiB' % (rss() - before >> 20)])]

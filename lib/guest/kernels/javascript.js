@@ -20,6 +20,8 @@ const cwd = process.cwd, reallyExit = process.reallyExit.bind(process), pid = pr
 const encoder = new main.TextEncoder(), decoder = new main.TextDecoder('utf-8');
 const encode = encoder.encode.bind(encoder), decode = decoder.decode.bind(decoder);
 const TEXT_CAP = 65536, MESSAGE_CAP = 16384, HTML_CAP = 1 << 20, BINARY_CAP = 8 << 20, TOTAL_CAP = 32 << 20;
+const JSON_CAP = 1 << 20, BUNDLES = 250, PARTS = 16, MIME_CAP = 127;     // of a frame's JSON; displays an exec, forms of one, length of a type: the host takes no more
+const SOURCES = 2000, SOURCES_CAP = 4 << 20, STACK_CAP = 1 << 20, LINE_CAP = 4000;
 const OK = 1, ERROR = 2, EXIT = 3, INTERRUPTED = 4;
 process.execArgv = [];                      // a child process that user code forks gets none of our flags
 
@@ -36,7 +38,11 @@ function writeAll(fd, bytes) {
   }
 }
 function send(kind, status, object, parts) {
-  const json = object ? encode(JSON.stringify(object)) : [];
+  let json = object ? encode(JSON.stringify(object)) : [];
+  if (json.length > JSON_CAP && object.error) {         // most of it escapes
+    const e = object.error;
+    json = encode(JSON.stringify(Object.assign({}, object, { error: Object.assign({}, e, { frames: e.frames.slice(-10), message: clip(e.message, 4096), traceback: clip(e.traceback, 16384) }) })));
+  }
   let size = 0; for (const p of parts || []) size += p.length;
   const frame = new Uint8Array(16 + json.length + size), view = new DataView(frame.buffer);
   view.setUint32(0, json.length, true); view.setUint32(4, size, true);
@@ -163,6 +169,7 @@ function openStreams(prefix, given) {
 let current = null, count = 0, base = null, baseFor = null, last;
 const lexical = new Map();                  // top-level lexical names -> 'const' | 'let'
 const sources = new Map();                  // file name of an exec -> its lines
+let sourcesSize = 0;
 function hidden(name, d) { Object.defineProperty(main, name, Object.assign({ configurable: true, enumerable: false }, d)); }
 function method(name, f) { hidden(name, { value: wrap(name, (self, args) => apply(f, undefined, args)), writable: true }); }
 function here() { try { return cwd(); } catch { return '/'; } }
@@ -332,12 +339,16 @@ function rewrite(src) {
       const text = whole ? 'let ' + whole + ' = ' + call + ';' + (rest ? 'let {' + rest + '} = ' + whole + ';' : '') : rest ? 'let {' + rest + '} = ' + call + ';' : call + ';';
       put(n.start, n.end, text + 'void 0;' + blank(n.start, n.end));
     } else if (n.type === 'ExportNamedDeclaration' && n.declaration) { put(n.start, n.declaration.start, ''); declaration(n.declaration); }
-    else if (n.type === 'ExportDefaultDeclaration') { put(n.start, n.declaration.start, ''); declaration(n.declaration); }
+    else if (n.type === 'ExportDefaultDeclaration') {
+      const bare = /^(Class|Function)Declaration$/.test(n.declaration.type) && !n.declaration.id;         // an expression, where there is nothing to export to
+      put(n.start, n.declaration.start, bare ? ';(' : ''); if (bare) put(n.declaration.end, n.declaration.end, ')');
+      declaration(n.declaration);
+    }
     else if (n.type === 'ExportNamedDeclaration' || n.type === 'ExportAllDeclaration') put(n.start, n.end, blank(n.start, n.end));
     else declaration(n);
   }
   const isConst = (n) => consts.has(n) || (lexical.get(n) === 'const' && !declared.has(n));
-  walk(tree, (n, inner) => {
+  const look = (n, inner) => {
     if (n.type === 'ImportExpression') put(n.start, n.start + 6, '__interp_import');
     else if (n.type === 'MetaProperty' && n.meta.name === 'import') put(n.start, n.end, '__interp_meta');
     if (inner) return;
@@ -345,7 +356,8 @@ function rewrite(src) {
     else if (n.type === 'ForOfStatement' && n.await) { put(n.right.start, n.right.start, '__interp_hold_each('); put(n.right.end, n.right.end, ')'); }
     else if (n.type === 'AssignmentExpression' && n.left.type === 'Identifier' && isConst(n.left.name)) put(n.right.start, n.right.start, '__interp_const(), ');
     else if (n.type === 'UpdateExpression' && n.argument.type === 'Identifier' && isConst(n.argument.name)) put(n.start, n.end, '__interp_const()');
-  }, false);
+  };
+  try { walk(tree, look, false); } catch (e) { if (!(e instanceof RangeError)) throw e; declared.clear(); return plain; }       // too deep for us, but not for V8
   if (!edits.length) return Object.assign(plain, { declared });
   edits.sort((x, y) => x[0] - y[0] || x[1] - y[1]);
   let code = '', at = 0; const marks = [];  // marks: [offset in code, offset in src]
@@ -383,13 +395,19 @@ async function partsOf(v) {
 }
 function publish(kind, parts) {
   const mime = [], blobs = [], dropped = [];
-  for (const [type, value] of parts.slice(0, 64)) {
+  if (kind === 'display' && ++current.shown > BUNDLES) {
+    if (current.shown === BUNDLES + 1) err.write('more than ' + BUNDLES + ' displays in one exec: the rest is left out\n');
+    return;
+  }
+  for (const [name, value] of parts) {
+    const type = String(name).replace(/[^ -~]/g, '?').slice(0, MIME_CAP);
     let v = value;
-    if (typeof v === 'string') v = /^image\/(png|jpeg|gif)$|^application\/pdf$/.test(type) ? bufferFrom(v, 'base64') : encode(type === 'text/plain' ? clip(v) : v);
+    if (typeof v === 'string') v = /^(image\/(?!svg)|audio\/|video\/)|^application\/pdf$/.test(type) ? bufferFrom(v, 'base64') : encode(type === 'text/plain' ? clip(v) : v);
     else if (!ArrayBuffer.isView(v)) { try { v = encode(String(JSON.stringify(v))); } catch { continue; } }
-    const size = v.byteLength, cap = /^(image|application)\//.test(type) ? BINARY_CAP : HTML_CAP;
-    if (size > cap || current.total + size > TOTAL_CAP) { dropped.push([type, size]); continue; }
-    current.total += size; mime.push([type, size]); blobs.push(new Uint8Array(v.buffer, v.byteOffset, size));
+    let blob; try { blob = new Uint8Array(v.buffer, v.byteOffset, v.byteLength); } catch { continue; }
+    const size = blob.length, cap = /^(image|application|audio|video)\//.test(type) ? BINARY_CAP : HTML_CAP;
+    if (size > cap || current.total + size > TOTAL_CAP || mime.length === PARTS) { if (dropped.length < PARTS) dropped.push([type, size]); continue; }
+    current.total += size; mime.push([type, size]); blobs.push(blob);
   }
   send('d', 0, dropped.length ? { kind, mime, dropped } : { kind, mime }, blobs);
 }
@@ -397,17 +415,19 @@ method('display', (v, options) => {
   const me = current;
   if (!me) { writeAll(1, encode(show(v) + '\n')); return undefined; }   // late: no frame may be sent
   const done = (parts) => { me.pending--; if (current === me) publish('display', parts); };
+  const raw = options && options.raw ? Object.entries(v) : null;         // throws before anything waits for it
   me.pending++;
-  if (options && options.raw) done(Object.entries(v)); else partsOf(v).then(done, () => { me.pending--; });
+  if (raw) done(raw); else partsOf(v).then(done, () => { me.pending--; });
   return undefined;
 });
 
-const DRIVER = /\(?interp:driver:|\bnode:|\binternal\/|\binterp:run\b|^\s+at (Session\.post|new Promise \(<anonymous>\))|__interp_/;
+const DRIVER = /\(?interp:driver:|\bnode:|\binterp:run\b|^\s+at (Session\.post|new Promise \(<anonymous>\))|__interp_/;
 function stackOf(e) {
   let stack; try { stack = e.stack; } catch { return ''; }
   if (typeof stack !== 'string') return '';
   const lines = []; let cut = false;
-  for (const l of stack.split('\n')) {
+  for (const line of stack.slice(0, STACK_CAP).split('\n')) {
+    const l = line.slice(0, LINE_CAP);
     if (/^\s+at /.test(l)) {
       if (DRIVER.test(l)) { cut = true; continue; }
       if (cut && /<anonymous>/.test(l) && !/<anonymous>:\d/.test(l)) continue;
@@ -425,7 +445,8 @@ function describe(v, me, depth) {
   const stack = stackOf(v);
   for (const l of stack.split('\n')) {
     const m = /^\s+at (?:(.*?) \()?(.*?):(\d+):(\d+)\)?$/.exec(l);
-    if (!m || d.frames.length >= 100) continue;
+    if (!m) continue;
+    if (d.frames.length >= 100) break;
     const lines = sources.get(m[2]), line = +m[3];
     d.frames.push({ file: clip(m[2], 500), line, function: clip(m[1] || '<exec>', 200), source: lines ? clip((lines[line - 1] || '').trim(), 300) : '' });
     if (lines && d.line === null) { d.line = line; d.column = me && m[2] === me.name ? me.column(line, +m[4]) : +m[4]; }
@@ -520,11 +541,26 @@ async function evaluate(me, src, options) {
   if (!hasOwn.call(main, '_') || main._ === last) main._ = last = v;     // a `_` of the user's own stays
   publish('result', await partsOf(v));
 }
+/** The first byte that is no UTF-8, or -1. */
+function notUtf8(src, blob) {
+  const bytes = encode(src), skip = blob[0] === 0xef && blob[1] === 0xbb && blob[2] === 0xbf ? 3 : 0;
+  for (let i = 0; i < bytes.length; i++) if (bytes[i] !== blob[i + skip]) return i + skip;
+  return bytes.length + skip === blob.length ? -1 : bytes.length + skip;
+}
+function remember(name, src) {              // a long session keeps the text of its last execs
+  if (sources.has(name)) sourcesSize -= sources.get(name).size;
+  const lines = src.split('\n'); lines.size = src.length;
+  sources.set(name, lines); sourcesSize += src.length;
+  for (const [first, old] of sources) {
+    if (first === name || (sources.size <= SOURCES && sourcesSize <= SOURCES_CAP)) break;
+    sources.delete(first); sourcesSize -= old.size;
+  }
+}
 async function exec(request, blob) {
   count++;
   const options = request.options || {}, saved = new Map(), me = current = {
     name: 'exec-' + (request.n || count) + '.js', timers: new Set(), children: new Map(), pending: 0, total: 0, error: null, exit: undefined, over: false,
-    interrupted: false, declared: new Map(), column: (line, c) => c, requests: new Set(list(activeRequests())), handles: new Set(list(activeHandles())),
+    interrupted: false, shown: 0, declared: new Map(), column: (line, c) => c, requests: new Set(list(activeRequests())), handles: new Set(list(activeHandles())),
   };
   me.timers.limit = 1000;
   me.ended = new Promise((done) => { me.finish = () => { me.over = true; done(null); }; });
@@ -533,9 +569,11 @@ async function exec(request, blob) {
   listen();
   for (const k of Object.keys(request.env || {})) { saved.set(k, process.env[k]); process.env[k] = request.env[k]; }
   let src = decode(blob); if (src[0] === '\ufeff') src = src.slice(1);
-  sources.set(me.name, src.split('\n'));
+  remember(me.name, src);
   try {
-    await evaluate(me, src, options);
+    const wrong = src.indexOf('\ufffd') < 0 ? -1 : notUtf8(src, blob);
+    if (wrong >= 0) me.error = { type: 'SyntaxError', message: 'the code is not valid UTF-8 (byte ' + wrong + ')', line: null, column: null, frames: [], traceback: 'SyntaxError: the code is not valid UTF-8 (byte ' + wrong + ')' };
+    else await evaluate(me, src, options);
     // the rest of the exec: timers, immediates, requests; at least one turn, so that an unhandled rejection is heard of
     busy(me);                               // sees children that end within the first turn
     for (;;) {
