@@ -1,5 +1,5 @@
 """Parts of a result that are made when asked for."""
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional, Tuple, Union
 
 
 class Frame(NamedTuple):
@@ -21,6 +21,36 @@ class ErrorInfo(NamedTuple):
     frames: Tuple[Frame, ...]
     traceback: str
     hint: Optional[str]
+
+
+class Part(NamedTuple):
+    """One form of the value or of a display."""
+
+    mime: str
+    data: Union[str, bytes]     # bytes where the type is none of text
+    display: Optional[int]      # of which display: its index in `rich`; None for the value
+
+    @property
+    def is_picture(self) -> bool:
+        return self.mime.startswith('image/')
+
+    @property
+    def size(self) -> Optional[Tuple[int, int]]:
+        """Width and height of a PNG or GIF in pixels, as its header says them; None of anything else."""
+        d = self.data
+        if isinstance(d, bytes) and d[:8] == b'\x89PNG\r\n\x1a\n' and d[12:16] == b'IHDR' and len(d) >= 24:
+            return int.from_bytes(d[16:20], 'big'), int.from_bytes(d[20:24], 'big')
+        if isinstance(d, bytes) and d[:4] == b'GIF8' and len(d) >= 10:
+            return int.from_bytes(d[6:8], 'little'), int.from_bytes(d[8:10], 'little')
+        return None
+
+    def __str__(self) -> str:
+        """A few words: what it is, not what is in it."""
+        words = [self.mime]
+        if self.size:
+            words.append('%dx%d' % self.size)
+        words.append('%d bytes' % len(self.data if isinstance(self.data, bytes) else self.data.encode('utf-8', 'replace')))
+        return ', '.join(words)
 
 
 class Usage(NamedTuple):

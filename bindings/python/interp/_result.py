@@ -12,7 +12,7 @@ TYPE_CHECKING = False   # typing is a third of what an import would cost
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Tuple, Union
 
-    from ._details import ErrorInfo, Late, Usage
+    from ._details import ErrorInfo, Late, Part, Usage
 
     # One value in several forms: MIME type -> text, or bytes where the type is none of text.
     Bundle = Dict[str, Union[str, bytes]]
@@ -166,6 +166,18 @@ class Result:
         """What the code displayed (plots, tables), without the value: one bundle of MIME types each."""
         return self._bundles()[1]
 
+    @property
+    def parts(self) -> List[Part]:
+        """Every form of the value, then of each display: MIME type, data, and which of them it belongs to."""
+        from ._details import Part
+        value, rich = self._bundles()
+        return [Part(mime, data, None) for mime, data in value.items()] + [Part(mime, data, i) for i, mimes in enumerate(rich) for mime, data in mimes.items()]
+
+    @property
+    def pictures(self) -> List[Part]:
+        """The `parts` that are pictures: plots, images."""
+        return [part for part in self.parts if part.is_picture]
+
     def _bundles(self) -> Tuple[Bundle, List[Bundle]]:
         found: Dict[int, Bundle] = {}
         mime, number, size = c_char_p(), c_uint32(), c_size_t()
@@ -245,9 +257,14 @@ class Result:
             parts.append(error.traceback or '%s: %s' % (error.type, error.message))
             if error.hint:
                 parts.append(error.hint)
-        for mimes in self.rich:
+        shown = self.parts
+        parts += ['[the value is a picture: %s]' % str(part) for part in shown if part.display is None and part.is_picture]
+        for i, mimes in enumerate(self.rich):
             plain = mimes.get('text/plain')
-            parts.append('[display: %s]%s' % (', '.join(sorted(mimes)), '\n' + plain if isinstance(plain, str) else ''))
+            forms = ['picture: ' + str(part) if part.is_picture else part.mime for part in shown if part.display == i and part.mime != 'text/plain']
+            parts.append('[display%s]%s' % (': ' + '; '.join(sorted(forms)) if forms else '', '\n' + plain if isinstance(plain, str) else ''))
+        for bundle in [self.json()['value'] or {}] + self.json()['rich']:
+            parts += ['[left out as too big: %s, %d bytes]' % (mime, size) for mime, size in bundle.get('dropped', ())]
         for late in self.late:
             parts.append('[late %s of exec %d]\n%s' % (late.stream, late.exec, late.data.decode('utf-8', 'replace')))
         if not self.ok:
@@ -270,13 +287,20 @@ class Result:
     def __repr__(self) -> str:
         return '<interp.Result %s>' % ' '.join(self._verdict())
 
+    def _repr_png_(self) -> Optional[bytes]:
+        """For notebooks: the value as a PNG, or the last PNG that was displayed."""
+        found = [part.data for part in self.parts if part.mime == 'image/png' and isinstance(part.data, bytes)]
+        return (found[0] if self.value_mime.get('image/png') else found[-1]) if found else None
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, Any]:
-        """For notebooks: the value's forms, or the last display's, with the whole text as text/plain."""
+        """For notebooks: the value's forms, and those that it does not have from the displays, the last first, with the whole text as text/plain."""
         from base64 import b64encode
         bundle: Dict[str, Any] = {}
-        if self.ok:
-            value, rich = self._bundles()
-            for mime, data in (value or (rich[-1] if rich else {})).items():
+        value, rich = self._bundles()
+        for forms in [value] + rich[::-1]:
+            for mime, data in forms.items():
+                if mime in bundle:
+                    continue
                 if mime == 'application/json' or mime.endswith('+json'):
                     try:
                         bundle[mime] = _text.parse(data)

@@ -165,6 +165,26 @@ def test_rich_values(session):
     assert set(r._repr_mimebundle_(include=['text/html'])) == {'text/html'} and 'text/html' not in r._repr_mimebundle_(exclude=['text/html'])
 
 
+PICTURE = ("import zlib, struct\ndef chunk(k, d): return struct.pack('>I', len(d)) + k + d + struct.pack('>I', zlib.crc32(k + d))\nclass P:\n    def _repr_png_(self):\n"
+           "        return b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 7, 5, 8, 0, 0, 0, 0)) + chunk(b'IDAT', zlib.compress(bytes(40))) + chunk(b'IEND', b'')\n"
+           "    def __repr__(self): return '<P>'\n")
+
+
+def test_parts_and_pictures(session):
+    r = session.python(PICTURE + 'display(P())\ndisplay({"text/plain": "b", "text/html": "<b>"}, raw=True)\n[P()]')
+    assert [(p.mime, p.display) for p in r.parts] == [('text/plain', None), ('text/plain', 0), ('image/png', 0), ('text/plain', 1), ('text/html', 1)]
+    picture, = r.pictures
+    assert picture.size == (7, 5) and picture.is_picture and r._repr_png_() == picture.data and r._repr_mimebundle_()['image/png'].startswith('iVBORw')
+    assert r.text == "[value]\n[<P>]\n[display: picture: image/png, 7x5, %d bytes]\n<P>\n[display: text/html]\nb" % len(picture.data)
+    r = session.python('P()')
+    assert r.text == '[value]\n<P>\n[the value is a picture: image/png, 7x5, %d bytes]' % len(r.value_mime['image/png']) and r.pictures[0].display is None
+    assert session.python('1')._repr_png_() is None and session.python('x = 1').parts == []
+    r = session.python('display({"text/plain": "p", "text/html": "x" * 2000000}, raw=True)')
+    assert r.text == '[display]\np\n[left out as too big: text/html, 2000000 bytes]'
+    r = session.python('h = display(P(), display_id=True)\ndisplay("b")\nh.update("a")')
+    assert [d['text/plain'] for d in r.rich] == ["'a'", "'b'"] and r.pictures == []
+
+
 def test_text_for_a_model(session):
     assert str(session.python('print("a")\n5')) == 'a\n[value]\n5'
     assert str(session.python('pass')) == ''
