@@ -10,12 +10,18 @@ import shutil
 import signal
 import socket
 import struct
+import sys
 import tempfile
 import termios
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KERNELS = os.path.join(HERE, '..', '..', 'lib', 'guest', 'kernels')
+sys.path.insert(0, KERNELS)
+sys.dont_write_bytecode = True
+from join import join                                                   # noqa: E402
+
+PYTHON_PARTS = ['python_%s.py' % p for p in ('ipython', 'magics', 'rich', 'workers')]
 HEAD = struct.Struct('<IIBBH4s')
 STATUS = {1: 'ok', 2: 'error', 3: 'exit', 4: 'interrupted'}
 ENV = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': '/tmp', 'LANG': 'C.UTF-8', 'LC_ALL': 'C.UTF-8', 'TERM': 'dumb',
@@ -35,7 +41,8 @@ def stripped(name):
 def spec(language, exe):
     """Launch specification: kind, argv, blob, template."""
     if language == 'python':
-        return 'passed', [exe, '-c', text('python_boot.py').decode()], text('python.py'), None
+        whole = join(os.path.join(KERNELS, 'python.py'), [os.path.join(KERNELS, p) for p in PYTHON_PARTS]).encode()
+        return 'passed', [exe, '-c', text('python_boot.py').decode()], whole, None
     if language == 'javascript':
         return ('paths', [exe, '--expose-internals', '--no-warnings', '-e', text('javascript_boot.js').decode()],
                 text('javascript.js'), None)
@@ -397,7 +404,16 @@ class Kernel(object):
                         at += size
                     if at != len(blob):
                         raise Broken('parts of a display do not add up')
-                    res['displays'].append(d)
+                    if len(d['mime']) > 16 or any(len(m) > 127 for m in d['mime']):
+                        raise Broken('a display that the host does not take')
+                    shown = [x for x in res['displays'] if x['kind'] == 'display']
+                    if d['kind'] == 'clear':
+                        res['displays'] = [x for x in res['displays'] if x['kind'] == 'result']
+                    elif 'replaces' in js:
+                        at = [i for i, x in enumerate(res['displays']) if x is shown[js['replaces'] - 1]][0]
+                        res['displays'][at] = d
+                    else:
+                        res['displays'].append(d)
                 elif kind == 'f' and status in STATUS and opened:
                     final = dict(js, status=STATUS[status])
                 else:

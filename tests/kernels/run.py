@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import harness                                                          # noqa: E402
 import own                                                              # noqa: E402
+import own_python                                                       # noqa: E402,F401
 
 SLOW = float(os.environ.get('INTERP_TEST_SLOW', '1'))
 

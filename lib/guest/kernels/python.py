@@ -3,7 +3,8 @@
 # that replaces print, len or open does not reach the driver.
 #
 # Start-up time decides what is imported where: at the start only modules written in C, everything else on first need through
-# std(), which never finds a file of the user's.
+# std(), which never finds a file of the user's.  What only some execs need is in files of its own, python_*.py, compiled into this
+# module on first use: see part().
 import builtins
 import os
 import sys
@@ -19,6 +20,8 @@ DRIVER = '<interp driver>'                  # file name of this code: frames wit
 VERSION = sys.version_info
 TEXT_CAP, MESSAGE_CAP = 64 << 10, 16 << 10
 HTML_CAP, BINARY_CAP, TOTAL_CAP = 1 << 20, 8 << 20, 32 << 20
+JSON_CAP = 1 << 20                          # of a frame's JSON
+BUNDLES, PARTS_EACH, MIME_CAP = 250, 16, 127        # displays an exec, forms of one, length of a MIME type: the host takes no more
 TOP_AWAIT = 0x2000 if VERSION >= (3, 8) else 0      # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 ONLY_AST = 0x400                                    # ast.PyCF_ONLY_AST
 COROUTINE = 0x80                                    # inspect.CO_COROUTINE
@@ -47,9 +50,12 @@ class State(object):
     count = 0
     flags = 0                # __future__ features switched on so far
     total = 0                # bytes of rich results of this exec
+    shown = []               # of each display of this exec, its size
+    handles = {}             # display_id -> number of its display in this exec, from 1
     loop = task = None
     cancelled = False
     cells = {}               # file name -> linecache entry
+    cells_size = 0           # characters in them
     last = None              # value of _
     err_dirty = False        # stderr was written last
     unordered = False        # the reader is slow: order of the two streams is given up for this exec
@@ -63,6 +69,28 @@ class State(object):
 
 
 S = State()
+
+
+# ---------------------------------------------------------------- parts that are compiled on first use
+PARTS = {}                                  # name -> text; join.py fills it in
+part_lock = _thread.RLock()
+
+
+def part(name):
+    """Have the definitions of python_NAME.py in this module."""
+    if name in PARTS:
+        with part_lock:                     # an interrupt on the way leaves it to the next call
+            if name in PARTS:
+                exec(compile(PARTS[name], DRIVER, 'exec', 0, True), globals())
+                del PARTS[name]
+
+
+def in_part(name, function):
+    """Stands for a function of a part."""
+    def call(*args, **kwargs):
+        part(name)
+        return globals()[function](*args, **kwargs)
+    return call
 
 
 # ---------------------------------------------------------------- imports that no file of the user's can capture
@@ -150,7 +178,7 @@ class StdOnly(object):
 
 
 def shadowed(top):
-    for d in list(sys.path):
+    for d in list(sys.path or ()):
         if d in STD:
             return False
         base = os.path.join(d, top) if isinstance(d, str) else top
@@ -312,11 +340,15 @@ class Control(object):
             fds, self.fds = self.fds, []
         return chr(head[8]), head[9], head[12:16], scan(json.decode('utf-8'), 0)[0] if json else {}, blob, fds
 
-    def send(self, kind, status, obj, blob=b''):
-        """Send a frame; False when none may be sent now, or by this process."""
+    def send(self, kind, status, obj, blob=b'', sent=None):
+        """Send a frame, then call sent(); False when none may be sent now, or by this process."""
         if getpid() != S.pid:
             return False                    # a forked child never talks on control
         json = encode(obj).encode('ascii') if obj is not None else b''
+        if len(json) > JSON_CAP and 'error' in obj:     # most of it escapes
+            error = obj['error']
+            error.update(frames=error['frames'][-10:], message=clip(error['message'], 4096), traceback=clip(error['traceback'], 16384))
+            json = encode(obj).encode('ascii')
         frame = b''.join((len(json).to_bytes(4, 'little'), len(blob).to_bytes(4, 'little'), kind, bytes((status, 0, 0)),
                           S.token, json, blob))
         mine = get_ident() == S.main_thread
@@ -328,6 +360,8 @@ class Control(object):
                 if kind == b'f':
                     S.in_exec = False
                 self.sock.sendall(frame)
+                if sent is not None:
+                    sent()
         finally:
             if mine:
                 S.guarded = old
@@ -339,7 +373,7 @@ class Control(object):
 
 
 # ---------------------------------------------------------------- streams
-CELLS = 2000
+CELLS, CELLS_SIZE = 2000, 4 << 20           # texts of execs that are kept for tracebacks
 BUDGET, REFILL, TICK = 1000, 200, 0.05
 text_write, text_flush = _io.TextIOWrapper.write, _io.TextIOWrapper.flush
 real_out = real_err = real_in = None
@@ -598,7 +632,9 @@ def make_stdin():
 
 
 def broken(stream):
-    """Is this stream none, or closed?  A writer of the user's own need not have `closed`."""
+    """Is this stream (or the one of sys with this name) none, or closed?  A writer of the user's own need not have `closed`."""
+    if isinstance(stream, str):
+        stream = getattr(sys, stream, None)
     if stream is None:
         return True
     try:
@@ -610,7 +646,7 @@ def broken(stream):
 
 
 def flush():
-    out, err = sys.stdout, sys.stderr
+    out, err = getattr(sys, 'stdout', None), getattr(sys, 'stderr', None)
     for s in (out, err) if out is real_out and err is real_err else (out, real_out, err, real_err):
         try:
             s.flush()
@@ -647,9 +683,9 @@ def retire():
             except Exception:
                 pass                        # closed or detached
         make_streams()
-        if sys.stdout is old_out:
+        if getattr(sys, 'stdout', None) is old_out:
             sys.stdout = sys.__stdout__ = real_out
-        if sys.stderr is old_err:
+        if getattr(sys, 'stderr', None) is old_err:
             sys.stderr = sys.__stderr__ = real_err
 
 
@@ -722,12 +758,12 @@ def adopt(fds, has_stdin):
             close(fd)
     if broken(real_out) or broken(real_err):
         make_streams()
-    if broken(sys.stdout):
+    if broken('stdout'):
         sys.stdout = sys.__stdout__ = real_out
-    if broken(sys.stderr):
+    if broken('stderr'):
         sys.stderr = sys.__stderr__ = real_err
-    if S.had_stdin or has_stdin or broken(sys.stdin):
-        if sys.stdin is real_in or broken(sys.stdin):
+    if S.had_stdin or has_stdin or broken('stdin'):
+        if broken('stdin') or sys.stdin is real_in:
             make_stdin()                    # nothing that an earlier exec buffered is left
     S.had_stdin = has_stdin
 
@@ -781,11 +817,66 @@ def hook_pyplot(plt):
     plt.show = show
 
 
+def hook_figure(m):
+    m.Figure.show = lambda self, *args, **kwargs: display(self)         # Agg has no window to show it in
+
+
+def hook_pil(m):
+    m.Image.show = lambda self, *args, **kwargs: display(self)          # else it looks for a program with a window
+
+
 def hook_ipython(m):
-    if hasattr(m, 'display'):
-        m.display = display
-    if hasattr(m, 'publish_display_data'):
-        m.publish_display_data = lambda data, *args, **kwargs: publish('display', list(data.items()))
+    for name, mine in (('display', display), ('update_display', update_display), ('clear_output', clear_output),
+                       ('publish_display_data', publish_display_data)):
+        if hasattr(m, name):
+            setattr(m, name, mine)
+
+
+class ShimFinder(object):
+    """Last on sys.meta_path: where there is no IPython, `from IPython.display import ...` gets python_ipython.py."""
+    names = ('IPython', 'IPython.display', 'IPython.core', 'IPython.core.display')
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.names or name != 'IPython' and not hasattr(modules.get('IPython'), '_interp_shim'):
+            return None
+        return _frozen_importlib.ModuleSpec(name, self, is_package=name in ('IPython', 'IPython.core'))
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        part('ipython')
+        fill_shim(module)
+
+    def invalidate_caches(self):
+        pass
+
+
+def hook_tasks(m):
+    create = m.create_task
+
+    def create_task(coro, **options):
+        """asyncio.create_task(); in an exec without await, where no loop runs, the task is one of the session's loop, as in a notebook: it
+        runs at the next await and between execs."""
+        if get_ident() == S.main_thread and S.phase == RUN and modules['asyncio.events']._get_running_loop() is None:
+            return event_loop(modules['asyncio']).create_task(coro, **options)
+        return create(coro, **options)
+    m.create_task = create_task
+
+
+def hook_spawn(m):
+    prepare = m.get_preparation_data
+
+    def get_preparation_data(name):
+        data = prepare(name)
+        if getpid() == S.pid and 'init_main_from_name' not in data and 'init_main_from_path' not in data:
+            part('workers')
+            try:
+                data['init_main_from_path'] = main_file()
+            except Exception as e:
+                sys.stderr.write('workers will not know what this session defined: %s: %s\n' % (type(e).__name__, e))
+        return data
+    m.get_preparation_data = get_preparation_data
 
 
 def hook_multiprocessing(m):
@@ -795,6 +886,7 @@ def hook_multiprocessing(m):
 
 
 HOOKS.update({'linecache': hook_linecache, 'concurrent.futures.thread': hook_pools, 'matplotlib.pyplot': hook_pyplot,
+              'matplotlib.figure': hook_figure, 'PIL.Image': hook_pil, 'multiprocessing.spawn': hook_spawn, 'asyncio.tasks': hook_tasks,
               'IPython.core.display_functions': hook_ipython, 'IPython.core.display': hook_ipython,
               '_posixsubprocess': lambda m: flush_before(m, 'fork_exec')})
 if VERSION >= (3, 14):
@@ -869,28 +961,12 @@ def method(o, name):
     return m
 
 
-def figure_parts(figure):
-    b = _io.BytesIO()
-    figure.savefig(b, format='png', bbox_inches='tight', facecolor=figure.get_facecolor())
-    w, h = figure.get_size_inches() * figure.dpi
-    return [('text/plain', '<Figure size %gx%g with %d Axes>' % (w, h, len(figure.axes))), ('image/png', b.getvalue())]
-
-
-def show_figures():
-    plt = modules.get('matplotlib.pyplot')
-    if plt is None or not hasattr(plt, 'get_fignums'):
-        return
-    numbers = plt.get_fignums()
-    for n in numbers:
-        try:
-            publish('display', figure_parts(plt.figure(n)))
-        except Exception as e:
-            sys.stderr.write('figure %s could not be shown: %s: %s\n' % (n, type(e).__name__, e))
-    if numbers:
-        plt.close('all')
+show_figures = in_part('rich', 'show_figures')
+LIBRARIES = ('matplotlib', 'pandas', 'PIL')  # whose values python_rich.py knows how to show
 
 
 def parts_of(o):
+    """[(MIME type, value)], text/plain among them."""
     t = type(o)
     if t in PLAIN:
         return [('text/plain', clip(bounded_repr(o)))]
@@ -903,16 +979,17 @@ def parts_of(o):
         except Exception:
             parts = []
     have = set(k for k, _ in parts)
-    if t.__module__ == 'matplotlib.figure' and 'image/png' not in have and t.__name__ in ('Figure', 'SubFigure'):
-        try:
-            r = figure_parts(o)
-            if 'matplotlib.pyplot' in modules:
-                modules['matplotlib.pyplot'].close(o)       # not shown a second time at the end of the exec
-            return r
-        except Exception:
-            pass
+    for base in t.__mro__:
+        if isinstance(base.__module__, str) and base.__module__.partition('.')[0] in LIBRARIES:
+            part('rich')
+            try:
+                parts += [(k, v) for k, v in library_parts(o, base) if k not in have]
+            except Exception:
+                pass                        # it is shown as any other object
+            have = set(k for k, _ in parts)
+            break
     for mime, name in REPR_METHODS:
-        m = method(o, name) if mime not in have else None
+        m = method(o, name) if mime not in have and not (mime == 'image/jpeg' and 'image/png' in have) else None
         if m is None:
             continue
         try:
@@ -929,39 +1006,115 @@ def parts_of(o):
     return parts
 
 
-def publish(kind, parts):
-    mime, blobs, dropped = [], [], []
-    for name, v in parts[:64]:
-        name = str(name)[:200]
+def is_binary(mime):
+    return mime.startswith(('image/', 'audio/', 'video/')) and mime != 'image/svg+xml' or mime in ('application/pdf', 'application/octet-stream')
+
+
+def is_json(mime):
+    return mime == 'application/json' or mime.endswith('+json')
+
+
+def json_text(v):
+    """JSON that every parser takes: no NaN."""
+    json = std('json')
+
+    def other(x):
+        for name in ('tolist', 'item', 'isoformat'):        # numpy, dates
+            if hasattr(x, name):
+                return getattr(x, name)()
+        return str(x)
+
+    def clean(x):
+        if isinstance(x, float):
+            return x if x - x == 0 else None
+        if isinstance(x, dict):
+            return {str(k): clean(y) for k, y in x.items()}
+        return [clean(y) for y in x] if isinstance(x, (list, tuple)) else x
+    try:
+        return json.dumps(v, allow_nan=False, skipkeys=True, default=other)
+    except ValueError:
+        return json.dumps(clean(v), allow_nan=False, default=lambda x: str(x))
+
+
+def publish(kind, parts, replaces=0):
+    """Send a bundle; replaces: the number of the display of this exec that it takes the place of. -> its number."""
+    mime, blobs, dropped, size = [], [], [], 0
+    old = S.shown[replaces - 1] if replaces else 0
+    if kind == 'display' and not replaces and len(S.shown) >= BUNDLES:
+        if len(S.shown) == BUNDLES:
+            sys.stderr.write('more than %d displays in one exec: the rest is left out\n' % BUNDLES)
+            S.shown.append(0)
+        return 0
+    for name, v in parts:
+        name = str(name).encode('ascii', 'replace').decode()[:MIME_CAP]
         try:
-            if isinstance(v, (dict, list)):
-                v = std('json').dumps(v)
-            if isinstance(v, str) and name in ('image/png', 'image/jpeg', 'image/gif', 'application/pdf'):
+            if isinstance(v, (dict, list)) or is_json(name) and not isinstance(v, (str, bytes, bytearray)):
+                v = json_text(v)
+            if isinstance(v, str) and is_binary(name):
                 v = std('binascii').a2b_base64(v)
         except Exception:
             continue
         if not isinstance(v, (bytes, bytearray)):
             v = str(v)
             v = (clip(v) if name == 'text/plain' else v).encode('utf-8', 'backslashreplace')
-        cap = BINARY_CAP if name.startswith(('image/', 'application/')) else HTML_CAP
-        if len(v) > cap or S.total + len(v) > TOTAL_CAP:
-            dropped.append([name, len(v)])
+        cap = BINARY_CAP if name.startswith(('image/', 'application/', 'audio/', 'video/')) else HTML_CAP
+        if len(v) > cap or S.total - old + size + len(v) > TOTAL_CAP or len(mime) == PARTS_EACH:
+            if len(dropped) < PARTS_EACH:
+                dropped.append([name, len(v)])
             continue
-        S.total += len(v)
+        size += len(v)
         mime.append([name, len(v)])
         blobs.append(bytes(v))
     flush()
     head = {'kind': kind, 'mime': mime}
     if dropped:
         head['dropped'] = dropped
-    if not control.send(b'd', 0, head, b''.join(blobs)):
+    if replaces:
+        head['replaces'] = replaces
+
+    def sent():
+        S.total += size - old
+        if replaces:
+            S.shown[replaces - 1] = size
+        elif kind == 'display':
+            S.shown.append(size)
+        numbers.append(replaces or len(S.shown))
+    numbers = []
+    if not control.send(b'd', 0, head, b''.join(blobs), sent):
         for name, v in parts:               # late, or in a forked child: what text there is goes to stdout
             if name == 'text/plain':
                 sys.stdout.write(str(v) + '\n')
+        return 0
+    return numbers[0]
+
+
+class DisplayHandle(object):
+    """What display(..., display_id=...) returns."""
+
+    def __init__(self, display_id):
+        self.display_id = display_id
+
+    def display(self, obj, **options):
+        display(obj, display_id=self.display_id, **options)
+
+    def update(self, obj, **options):
+        update_display(obj, display_id=self.display_id, **options)
+
+    def __repr__(self):
+        return '<DisplayHandle display_id=%s>' % self.display_id
 
 
 def display(*objects, **options):
-    """Show objects as rich results, as IPython.display.display does."""
+    """Show objects as rich results, as IPython.display.display does. Options: display_id (True makes one up): a handle is returned, whose
+    update() replaces what is shown when that happens in the same exec, and shows anew when it happens in a later one; update; raw: the
+    objects are dicts of MIME types; include, exclude: MIME types; clear: take away what this exec showed before."""
+    handle = options.get('display_id')
+    if handle is True:
+        handle = '%016x' % from_bytes(os.urandom(8), 'little')
+    elif handle is False:
+        handle = None
+    if options.get('clear'):
+        clear_output()
     for o in objects:
         m = method(o, '_ipython_display_')
         if m is not None:
@@ -970,7 +1123,36 @@ def display(*objects, **options):
                 continue
             except NotImplementedError:
                 pass
-        publish('display', list(o.items()) if options.get('raw') and isinstance(o, dict) else parts_of(o))
+        parts = list(o.items()) if options.get('raw') and isinstance(o, dict) else parts_of(o)
+        include, exclude = options.get('include'), options.get('exclude')
+        if include:
+            parts = [p for p in parts if p[0] in include]
+        if exclude:
+            parts = [p for p in parts if p[0] not in exclude]
+        number = publish('display', parts, S.handles.get(handle, 0) if options.get('update') else 0)
+        if handle is not None and number:
+            S.handles[handle] = number
+    return DisplayHandle(handle) if handle is not None and not options.get('update') else None
+
+
+def update_display(obj, **options):
+    """Replace what was displayed under this display_id."""
+    if 'display_id' not in options:
+        raise TypeError('display_id is needed')
+    options['update'] = True
+    display(obj, **options)
+
+
+def clear_output(wait=False):
+    """Take away what this exec displayed so far; what it printed stays."""
+    def sent():
+        S.shown, S.handles, S.total = [], {}, 0
+    if S.shown:
+        control.send(b'd', 0, {'kind': 'clear', 'mime': []}, b'', sent)
+
+
+def publish_display_data(data, metadata=None, source='', **options):
+    display(data, raw=True, **{k: v for k, v in dict(options, **options.get('transient') or {}).items() if k in ('display_id', 'update')})
 
 
 # ---------------------------------------------------------------- compile
@@ -1040,79 +1222,6 @@ def compile_wrapped(src, name):
     return type(flush)(ns['__interp_exec__'].__code__, main.__dict__, '<module>'), shows
 
 
-def without_magics(src):
-    """The line forms of IPython that models write.  Only tried on what is no Python; None when there are none."""
-    re = std('re')
-    lines = src.split('\n')
-    first = next((i for i, l in enumerate(lines) if l.strip()), None)
-    if first is not None and lines[first].startswith('%%'):
-        m = re.match(r'%%(bash|sh|writefile|file|time|timeit|capture)\b\s*(.*)$', lines[first].rstrip())
-        if m:
-            body, arg = '\n'.join(lines[first + 1:]), m.group(2).strip()
-            if m.group(1) in ('bash', 'sh'):
-                return '__interp_shell(%r, shell=%r)' % (body, m.group(1))
-            if m.group(1) in ('writefile', 'file'):
-                mode = 'a' if arg.startswith('-a ') else 'w'
-                arg = arg[3:].strip() if mode == 'a' else arg
-                return '__interp_write(%r, %r, %r)' % (arg, mode, body)
-            return '\n' * (first + 1) + (without_magics(body) or body)
-    out, hit = [], False
-    for l in lines:
-        m = re.match(r'(\s*)(?:([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s*=\s*)?(!!?|%)\s*(.*)$', l)
-        if not m:
-            out.append(l)
-            continue
-        indent, target, sign, rest = m.groups()
-        new = None
-        if sign[0] == '!':
-            new = '__interp_shell(%r%s)' % (rest, ', capture=True' if target or sign == '!!' else '')
-        else:
-            words = rest.split(None, 1)
-            word, arg = (words[0], words[1].strip() if len(words) > 1 else '') if words else ('', '')
-            if word == 'pip':
-                new = '__interp_shell(%r)' % ('"%s" -m pip %s' % (sys.executable, arg))
-            elif word == 'conda':
-                new = '__interp_shell(%r)' % ('conda ' + arg)
-            elif word == 'cd':
-                new = "__import__('os').chdir(__import__('os').path.expanduser(%r))" % (arg or '~')
-            elif word == 'pwd':
-                new = "__import__('os').getcwd()"
-            elif word in ('env', 'set_env'):
-                k, eq, v = arg.partition('=') if '=' in arg else arg.partition(' ')
-                new = ("__import__('os').environ[%r] = %r" % (k.strip(), v.strip()) if eq else
-                       "__import__('os').environ.get(%r)" % k.strip() if k else "dict(__import__('os').environ)")
-            elif word in ('matplotlib', 'load_ext', 'reload_ext', 'autoreload', 'config', 'pylab', 'precision'):
-                new = 'pass'
-            elif word in ('time', 'timeit'):
-                new = arg or 'pass'
-            elif word in ('sh', 'bash', 'system', 'sx'):
-                new = '__interp_shell(%r)' % arg
-        if new is None:
-            out.append(l)
-        else:
-            hit = True
-            out.append(indent + (target + ' = ' if target else '') + new)
-    return '\n'.join(out) if hit else None
-
-
-def magic_shell(cmd, capture=False, shell='bash'):
-    subprocess = std('subprocess')
-    flush()
-    exe = '/bin/' + shell if os.path.exists('/bin/' + shell) else '/bin/sh'
-    g = main.__dict__
-    if '{' in cmd:                          # {name} stands for the variable's value, as in IPython
-        cmd = std('re').sub(r'\{([A-Za-z_]\w*)\}', lambda m: str(g[m.group(1)]) if m.group(1) in g else m.group(0), cmd)
-    if capture:
-        return subprocess.run([exe, '-c', cmd], stdout=subprocess.PIPE).stdout.decode('utf-8', 'replace').splitlines()
-    g['_exit_code'] = subprocess.call([exe, '-c', cmd])
-
-
-def magic_write(path, mode, text):
-    with open(os.path.expanduser(path), mode, encoding='utf-8') as f:
-        f.write(text)
-    sys.stdout.write('%s %s\n' % ('Writing' if mode == 'w' else 'Appending to', path))
-
-
 # ---------------------------------------------------------------- run
 def event_loop(asyncio):
     if S.loop is None or S.loop.is_closed():
@@ -1161,30 +1270,8 @@ def on_sigint(signum, frame):
     raise KeyboardInterrupt()
 
 
-def run_source(src, name):
-    """Compile and run; returns the value of the last expression."""
-    g = main.__dict__
-    try:
-        units = compile_units(src, name)
-    except SyntaxError as e:
-        other = without_magics(src) if '!' in src or '%' in src else None
-        units = None
-        if other is not None:
-            builtins.__interp_shell, builtins.__interp_write = magic_shell, magic_write
-            try:
-                units = compile_units(other, name)
-            except SyntaxError:
-                pass
-        if units is None and VERSION < (3, 8) and ('await' in src or 'async' in src):
-            try:
-                function, shows = compile_wrapped(src, name)
-            except SyntaxError:
-                raise e
-            value = run_coroutine(function())
-            return value if shows else None
-        if units is None:
-            raise
-    value = None
+def run_units(units):
+    g, value = main.__dict__, None
     for code, is_expression in units:
         if code.co_flags & COROUTINE:
             value = run_coroutine(eval(code, g))
@@ -1197,12 +1284,47 @@ def run_source(src, name):
     return value
 
 
+def run_source(src, name):
+    """Compile and run; returns the value of the last expression."""
+    around = None                           # what a cell magic puts around the rest
+    try:
+        units = compile_units(src, name)
+    except SyntaxError as e:
+        error, units = e, None
+    if units is None:
+        if '!' in src or '%' in src or '?' in src or 'pip' in src or 'conda' in src:
+            part('magics')
+            other = translate(src, name)
+            if other is not None:
+                src, around = other
+                try:
+                    units = compile_units(src, name)
+                except SyntaxError as e:
+                    error = as_written(e, name)
+        if units is None and VERSION < (3, 8) and ('await' in src or 'async' in src):
+            try:
+                function, shows = compile_wrapped(src, name)
+            except SyntaxError:
+                raise error from None
+            value = run_coroutine(function())
+            return value if shows else None
+        if units is None:
+            raise error from None
+        del error
+    if around is not None:
+        return around(units)
+    return run_units(units)
+
+
 def show_value(value):
     g = main.__dict__
     m = method(value, '_ipython_display_')
     if m is not None:
-        m()
-    else:
+        try:
+            m()
+        except NotImplementedError:
+            m = None
+    if m is None:
         publish('result', parts_of(value))
     if '_' not in g or g['_'] is S.last:    # a `_` of the user's own stays
         g['_'] = S.last = value
@@ -1286,8 +1408,11 @@ def describe(kind, value, tb):
         text = ''.join(['Traceback (most recent call last):\n'] + ['  File "%(file)s", line %(line)d, in %(function)s\n    %(source)s\n' % f
                                                                    for f in frames] + [kind.__name__, ': ', message, '\n'])
     name, module = getattr(kind, '__qualname__', kind.__name__), kind.__module__
-    if isinstance(value, SyntaxError) and (value.filename in S.cells or not frames):
-        line, column, message = value.lineno, value.offset, str(value.msg)
+    try:
+        if isinstance(value, SyntaxError) and (not frames or value.filename in S.cells):
+            line, column, message = value.lineno, value.offset, str(value.msg)
+    except Exception:
+        pass                                # its attributes are of the user's making
     return {'type': clip(name if module in ('builtins', '__main__') else '%s.%s' % (module, name), 300),
             'message': clip(message, MESSAGE_CAP), 'line': line if isinstance(line, int) else None,
             'column': column if isinstance(column, int) and column > 0 else None, 'frames': frames, 'traceback': clip(text)}
@@ -1314,6 +1439,13 @@ def flush_libc():
         S.fflush(None)
 
 
+def figures_left():
+    try:
+        show_figures()
+    except Exception as e:                  # user code broke pyplot
+        sys.stderr.write('figures could not be shown: %s: %s\n' % (type(e).__name__, e))
+
+
 def run_exec(src, name):
     """Run one exec -> (status, json)."""
     status, report = OK, {'exit_code': 0}
@@ -1327,7 +1459,7 @@ def run_exec(src, name):
             value = None
             figures = True
             if 'matplotlib.pyplot' in modules:
-                show_figures()
+                figures_left()
         except SystemExit as e:
             code = 0 if e.code is None else e.code
             if not isinstance(code, int):
@@ -1341,7 +1473,7 @@ def run_exec(src, name):
             report['error'] = describe(kind, value, tb)
             kind = value = tb = None
             if not hit and not figures and 'matplotlib.pyplot' in modules:
-                show_figures()
+                figures_left()
         if getpid() != S.pid:               # os.fork() in the exec: the child ends where the exec ends
             if 'error' in report:
                 sys.stderr.write(report['error']['traceback'])
@@ -1366,6 +1498,8 @@ def run_exec(src, name):
 def on_exec(request, blob):
     S.count += 1
     S.total, S.budget, S.unordered, S.pending, S.interrupted = 0, BUDGET, False, False, False
+    if S.shown or S.handles:
+        S.shown, S.handles = [], {}
     name = request.get('name') or '<exec %d>' % S.count
     S.in_exec = True
     saved = {}
@@ -1386,11 +1520,19 @@ def on_exec(request, blob):
             'line': blob.count(b'\n', 0, e.start) + 1, 'column': None,
             'traceback': 'SyntaxError: the code is not valid UTF-8 (byte %d)\n' % e.start}}
     else:
-        entry = S.cells[name] = (len(src), None, [l + '\n' for l in src.split('\n')], name)
-        if len(S.cells) > CELLS:            # a long session keeps the text of its last execs
-            del S.cells[next(iter(S.cells))]
+        entry = (len(src), None, [l + '\n' for l in src.split('\n')], name)
+        if name in S.cells:
+            S.cells_size -= S.cells.pop(name)[0]
+        S.cells[name] = entry
+        S.cells_size += entry[0]
+        while len(S.cells) > CELLS or S.cells_size > CELLS_SIZE and len(S.cells) > 1:       # a long session keeps the text of its last execs
+            first = next(iter(S.cells))
+            S.cells_size -= S.cells.pop(first)[0]
+            for m in (modules.get('linecache'), _std_private.get('linecache')):
+                if isinstance(getattr(m, 'cache', None), dict):
+                    m.cache.pop(first, None)
         for m in (modules.get('linecache'), _std_private.get('linecache')):
-            if m is not None and hasattr(m, 'cache'):
+            if isinstance(getattr(m, 'cache', None), dict):
                 m.cache[name] = entry
         status, report = run_exec(src, name)
     try:
@@ -1425,8 +1567,10 @@ def run_tasks():
         loop.run_until_complete(came)
     except BaseException:
         pass
-    finally:
+    try:
         loop.remove_reader(control.fd)
+    except Exception:                       # a task broke the loop: the next exec has a new one
+        S.loop = None
 
 
 def serve():
@@ -1452,6 +1596,10 @@ def serve():
                 on_exec(request, blob)
             except KeyboardInterrupt:       # so late that user code has ended: the exec is not left without an answer
                 control.send(b'f', INTERRUPTED if S.interrupted else ERROR, {'exit_code': 130})
+            except Exception as e:          # user code broke what the driver needs
+                text = 'the driver failed at this exec: %s' % type(e).__name__
+                control.send(b'f', ERROR, {'exit_code': 1, 'error': {'type': 'RuntimeError', 'message': text, 'line': None, 'column': None, 'frames': [],
+                                                                     'traceback': 'RuntimeError: %s\n' % text}})
             blob = request = None
         else:
             return
@@ -1507,6 +1655,7 @@ def start():
             except Exception:
                 pass
     sys.meta_path.insert(0, FINDER)
+    sys.meta_path.append(ShimFinder())
     sys.argv = ['']
     main = type(sys)('__main__')
     main.__dict__['__builtins__'] = builtins

@@ -1,0 +1,118 @@
+# Part of the Python driver, compiled into its module on first use: values of matplotlib, pandas and PIL as pictures, HTML and JSON.
+ROWS, COLUMNS, CELLS_SHOWN, CELL_CAP, TABLE_CAP = 200, 50, 4000, 1000, 256 << 10
+
+
+def figure_parts(figure):
+    b = _io.BytesIO()
+    figure.savefig(b, format='png', bbox_inches='tight', facecolor=figure.get_facecolor())
+    w, h = figure.get_size_inches() * figure.dpi
+    return [('text/plain', '<Figure size %gx%g with %d Axes>' % (w, h, len(figure.axes))), ('image/png', b.getvalue())]
+
+
+def show_figures():
+    """Show the open figures and close them."""
+    plt = modules.get('matplotlib.pyplot')
+    if plt is None or not hasattr(plt, 'get_fignums'):
+        return
+    numbers = plt.get_fignums()
+    for n in numbers:
+        try:
+            publish('display', figure_parts(plt.figure(n)))
+        except Exception as e:
+            sys.stderr.write('figure %s could not be shown: %s: %s\n' % (n, type(e).__name__, e))
+    if numbers:
+        plt.close('all')
+
+
+def library_parts(o, base):
+    """Parts that the object, of this class of a library's, has no _repr_*_ method for."""
+    where, name = base.__module__, base.__name__
+    if where == 'matplotlib.figure' and name == 'Figure':
+        parts = figure_parts(o)
+        if 'matplotlib.pyplot' in modules:
+            modules['matplotlib.pyplot'].close(o)       # not shown a second time at the end of the exec
+        return parts
+    if where == 'pandas.core.frame' and name == 'DataFrame':
+        return table_parts(o, o)
+    if where == 'pandas.core.series' and name == 'Series':
+        return [('text/html', o.to_frame()._repr_html_())] + table_parts(o, o.to_frame())
+    if where == 'PIL.Image' and name == 'Image':
+        b = _io.BytesIO()
+        (o if o.mode in ('1', 'L', 'LA', 'P', 'RGB', 'RGBA') else o.convert('RGBA' if 'A' in o.mode else 'RGB')).save(b, 'PNG')
+        return [('image/png', b.getvalue())]
+    return []
+
+
+# ---------------------------------------------------------------- a table as JSON: schema and first rows, always whole JSON
+def table_parts(o, frame):
+    try:
+        return [('application/vnd.dataresource+json', table_json(frame))]
+    except Exception:
+        return []
+
+
+def column_type(dtype):
+    kind = getattr(dtype, 'kind', 'O')
+    return {'i': 'integer', 'u': 'integer', 'f': 'number', 'b': 'boolean', 'M': 'datetime', 'm': 'duration'}.get(kind, 'any' if str(dtype) == 'category' else 'string')
+
+
+def table_cell(v):
+    if v is None or v is True or v is False:
+        return v
+    try:
+        if v != v:                          # NaN, NaT
+            return None
+    except Exception:
+        pass
+    if isinstance(v, int):
+        return int(v) if -1 << 63 <= v < 1 << 64 else clip(bounded_repr(int(v)), CELL_CAP)
+    if isinstance(v, float):
+        return float(v) if v - v == 0 else None
+    if isinstance(v, str):
+        return clip(str(v), CELL_CAP)
+    if hasattr(v, 'item') and getattr(v, 'shape', None) == ():          # a scalar of numpy
+        return table_cell(v.item())
+    try:
+        if hasattr(v, 'isoformat'):
+            return v.isoformat()
+        if type(v).__name__ in ('NAType', 'NaTType'):
+            return None
+        return clip(bounded_repr(v) if type(v) in PLAIN else str(v), CELL_CAP)
+    except Exception as e:
+        return '<%s: %s>' % (type(v).__name__, type(e).__name__)
+
+
+def unique(names, taken):
+    out = []
+    for name in names:
+        name, n, base = clip(name, 200), 1, clip(name, 200)
+        while name in taken:
+            name = '%s.%d' % (base, n)
+            n += 1
+        taken.add(name)
+        out.append(name)
+    return out
+
+
+def table_json(frame):
+    rows, columns = frame.shape
+    index, taken = frame.index, set()
+    labels = list(getattr(index, 'names', [None]))
+    keys = unique([str(l) if l is not None else 'index' if len(labels) == 1 else 'level_%d' % i for i, l in enumerate(labels)], taken)
+    some = min(columns, COLUMNS)
+    names = unique([str(c) for c in list(frame.columns[:some])], taken)
+    count = min(rows, ROWS, max(1, CELLS_SHOWN // (some + len(keys))))
+    head = frame.iloc[:count, :some]
+    levels = [head.index.get_level_values(i) for i in range(len(keys))]
+    fields = [{'name': n, 'type': column_type(l.dtype)} for n, l in zip(keys, levels)]
+    fields += [{'name': n, 'type': column_type(head.iloc[:, i].dtype)} for i, n in enumerate(names)]
+    data, size = [], 0
+    vectors = [l.tolist() for l in levels] + [head.iloc[:, i].tolist() for i in range(some)]
+    for row in zip(*vectors):
+        text = std('json').dumps(dict(zip(keys + names, [table_cell(v) for v in row])), allow_nan=False)
+        size += len(text) + 1
+        if size > TABLE_CAP:
+            break
+        data.append(text)
+    return '{"schema":%s,"data":[%s],"total_rows":%d,"total_columns":%d,"truncated":%s}' % (
+        encode({'fields': fields, 'primaryKey': keys}), ','.join(data), rows, columns, 'true' if len(data) < rows or some < columns else 'false')
