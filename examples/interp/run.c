@@ -15,8 +15,8 @@
 
 struct run {
     /* what the arguments say */
-    const char *language, *file, *code, *stdin_file, *isolation, *backend, *image, *pull, *endpoint, *runtime, *user, **env;
-    size_t env_count;
+    const char *language, *file, *code, *stdin_file, *isolation, *backend, *image, *pull, *endpoint, *runtime, *user, **env, **mounts, **runtimes, **interpreters;
+    size_t env_count, mount_count, runtime_count, interpreter_count;
     uint64_t timeout_ms, memory_bytes; /* 0: not given */
     int json;
     /* what is in hand */
@@ -60,12 +60,33 @@ static int take_positional(struct run *r, const char *word)
     return 0;
 }
 
+static void keep(const char ***list, size_t *count, const char *v)
+{
+    *list = xrealloc(*list, (*count + 1) * sizeof **list);
+    (*list)[(*count)++] = v;
+}
+
 static int take_env(struct run *r, const char *v)
 {
     if (!strchr(v, '=') || *v == '=')
         return usage_error("run", "--env wants NAME=VALUE, not", v);
-    r->env = xrealloc(r->env, (r->env_count + 1) * sizeof *r->env);
-    r->env[r->env_count++] = v;
+    keep(&r->env, &r->env_count, v);
+    return 0;
+}
+
+static int take_mount(struct run *r, const char *v)
+{
+    if (*v != '/')
+        return usage_error("run", "--mount wants SRC[:DST][:ro|:rw] with absolute paths, not", v);
+    keep(&r->mounts, &r->mount_count, v);
+    return 0;
+}
+
+static int take_interpreter(struct run *r, const char *v)
+{
+    if (!strchr(v, '=') || *v == '=')
+        return usage_error("run", "--interpreter wants LANG=PATH, not", v);
+    keep(&r->interpreters, &r->interpreter_count, v);
     return 0;
 }
 
@@ -103,6 +124,12 @@ static int parse(struct run *r, int argc, char **argv)
             r->user = v;
         else if ((v = option_value("--env", argc, argv, &i, &missing)))
             bad = take_env(r, v);
+        else if ((v = option_value("--mount", argc, argv, &i, &missing)))
+            bad = take_mount(r, v);
+        else if ((v = option_value("--interpreter", argc, argv, &i, &missing)))
+            bad = take_interpreter(r, v);
+        else if ((v = option_value("--with", argc, argv, &i, &missing)))
+            keep(&r->runtimes, &r->runtime_count, v);
         else if ((v = option_value("--timeout", argc, argv, &i, &missing)))
             bad = duration_parse(v, &r->timeout_ms) < 0 || !r->timeout_ms
                       ? usage_error("run", "--timeout wants a time such as 500ms, 10s or 2m, not", v)
@@ -244,6 +271,25 @@ static void put_rest(struct run *r)
 
 /* ---- the exec */
 
+/* SRC[:DST][:ro|:rw] */
+static interp_status add_mount(struct run *r, const char *v, interp_error **err)
+{
+    char *source = xdup(v, strlen(v)), *target = NULL, *last = strrchr(source, ':');
+    const char *mode = "ro";
+    if (last && (!strcmp(last, ":ro") || !strcmp(last, ":rw"))) {
+        mode = last + 1;
+        *last = 0;
+        last = strrchr(source, ':');
+    }
+    if (last && last[1] == '/') {
+        target = last + 1;
+        *last = 0;
+    }
+    interp_status st = interp_config_add_mount(r->config, source, target, mode, err);
+    free(source);
+    return st;
+}
+
 static interp_status configure(struct run *r, interp_error **err)
 {
     interp_status st = interp_config_new(r->ctx, &r->config, err);
@@ -267,6 +313,16 @@ static interp_status configure(struct run *r, interp_error **err)
         st = interp_config_set_timeout_ms(r->config, r->timeout_ms, err);
     if (st == INTERP_OK && r->memory_bytes)
         st = interp_config_set_memory_bytes(r->config, r->memory_bytes, err);
+    for (size_t i = 0; st == INTERP_OK && i < r->mount_count; i++)
+        st = add_mount(r, r->mounts[i], err);
+    for (size_t i = 0; st == INTERP_OK && i < r->runtime_count; i++)
+        st = interp_config_add_runtime(r->config, r->runtimes[i], err);
+    for (size_t i = 0; st == INTERP_OK && i < r->interpreter_count; i++) {
+        const char *path = strchr(r->interpreters[i], '=');
+        char *name = xdup(r->interpreters[i], (size_t)(path - r->interpreters[i]));
+        st = interp_config_set_interpreter(r->config, language_name(name), path + 1, err);
+        free(name);
+    }
     for (size_t i = 0; st == INTERP_OK && i < r->env_count; i++) {
         const char *value = strchr(r->env[i], '=');
         char *name = xdup(r->env[i], (size_t)(value - r->env[i]));
@@ -389,5 +445,8 @@ int cmd_run(int argc, char **argv)
     else if (!code)
         code = read_and_run(&r);
     free((void *)r.env);
+    free((void *)r.mounts);
+    free((void *)r.runtimes);
+    free((void *)r.interpreters);
     return code;
 }

@@ -19,7 +19,9 @@ enum { INTERP_LINK_OPENED = 1, INTERP_LINK_READABLE = 2, INTERP_LINK_WRITABLE = 
 /** Isolation levels, weakest first (interp_spec.min_isolation). */
 enum { INTERP_ISOLATION_PROCESS = 1, INTERP_ISOLATION_LANDLOCK = 2, INTERP_ISOLATION_NAMESPACES = 3, INTERP_ISOLATION_FULL = 4 };
 /** interp_spec.flags: the limit was asked for by the host, so it must be enforced or open fails (else it is a default, reported when unenforced). */
-enum { INTERP_SPEC_MEMORY_ASKED = 1u, INTERP_SPEC_CPU_ASKED = 2u, INTERP_SPEC_PIDS_ASKED = 4u, INTERP_SPEC_INODES_ASKED = 8u, INTERP_SPEC_FILE_ASKED = 16u };
+enum { INTERP_SPEC_MEMORY_ASKED = 1u, INTERP_SPEC_CPU_ASKED = 2u, INTERP_SPEC_PIDS_ASKED = 4u, INTERP_SPEC_INODES_ASKED = 8u, INTERP_SPEC_FILE_ASKED = 16u, INTERP_SPEC_WORKSPACE_ASKED = 32u };
+/** interp_spec.mount_flags: WRITABLE, what is written inside is written to the host's directory; RUNTIME, software at the same path inside (target is source), whose own path may be a symbolic link. */
+enum { INTERP_MOUNT_WRITABLE = 1u, INTERP_MOUNT_RUNTIME = 2u };
 
 /** Services of the core. Valid until the backend's destroy has run. Check struct_size before using a slot newer than version 1. */
 typedef struct interp_host_ops {
@@ -43,7 +45,9 @@ typedef struct interp_host_ops {
     interp_status (*option)(interp_link *l, const char *key, const char **json, size_t *len);
     /** The guest agent for an architecture; UNSUPPORTED when this build has none. Borrowed until the link ends. */
     interp_status (*agent)(interp_link *l, const char *arch, const void **data, size_t *len);
-    /** What was reached, as a JSON object: isolation, ids, memory, cpu, pids, landlock, shared_inodes, unenforced. Before OPENED. */
+    /** What was reached, as a JSON object: isolation, ids, memory, cpu, pids, landlock, shared_inodes, unenforced. Before OPENED. When interp_spec names mounts, `mounts` is an array
+        with one object for each that stands, {target, mode, …}: a backend that does not give as many as were asked for has its sandbox closed, and opening fails.
+        `interpreters` may have, by language, the path inside that stands for one of interp_spec; `home` and `tmp` directories that stand for /home and /tmp. */
     void (*reached)(interp_link *l, const char *json, size_t len);
     /** The context's allocator. */
     void *(*realloc)(interp_link *l, void *p, size_t old_size, size_t new_size);
@@ -58,6 +62,10 @@ typedef struct interp_spec {
     uint64_t memory_bytes, workspace_bytes, workspace_inodes, file_bytes, deadline_ns;
     uint32_t cpu_millis, pids, min_isolation, descriptors;
     const char *image, *pull, *endpoint, *runtime, *user;   /**< as the config's options of those names; "" when not set */
+    uint32_t nmounts, ninterpreters;
+    const char *const *mount_sources, *const *mount_targets;   /**< nmounts each: absolute paths without "." and "..", UTF-8; of the host, and inside */
+    const uint32_t *mount_flags;                              /**< INTERP_MOUNT_*, nmounts */
+    const char *const *interpreter_languages, *const *interpreters;   /**< ninterpreters each: which program inside is the language's interpreter */
 } interp_spec;
 
 /** The backend. open, advance, read, write, kill, close, abandon are required; a missing optional slot is INTERP_E_UNSUPPORTED. */

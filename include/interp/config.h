@@ -8,12 +8,25 @@ INTERP_BEGIN_DECLS
 
 /** Makes a config with the defaults. T2. Errors: INVAL, NOMEM, FORKED. */
 INTERP_API interp_status interp_config_new(interp_ctx *x, interp_config **out, interp_error **err);
-/** Applies a JSON object over what is set; keys are the setters' names, plus env {name: value} and "<backend>.<key>" for what only a backend knows. All or nothing:
+/** Applies a JSON object over what is set; keys are the setters' names, plus env {name: value}, mounts [{source, target, mode}],
+    runtimes [directory], interpreters {language: path}, and "<backend>.<key>" for what only a backend knows. mounts and runtimes replace what was there, the others add. All or nothing:
     on an error the config is as before. len may be INTERP_NTS. T3. Errors: INVAL naming the key (unknown, given twice, wrong type, out of range, nested too deep), NOMEM. */
 INTERP_API interp_status interp_config_set_json(interp_config *c, const char *json, size_t len, interp_error **err);
 /** Sets an environment variable of all kernels of the session (name NUL-terminated, no '='; value n bytes, no NUL; n may be INTERP_NTS). The first 1,024 names,
     32 KiB together. T3. Errors: INVAL, LIMIT, NOMEM. */
 INTERP_API interp_status interp_config_set_env(interp_config *c, const char *name, const void *value, size_t n, interp_error **err);
+/** Shows a directory or file of the host inside: source is its absolute path without symbolic links (none is followed), target where it appears (NULL: at the same path), mode "ro" or
+    "rw". Other file systems mounted below source are not carried in: opening says which there are. Never on top of the system (/usr, /etc, /proc, /dev, /sys, ...).
+    ro: a view that shares nothing but the bytes (an overlay); where only a bind can be had, the session's `reached` says so. rw: what is written inside is written to the host's directory, by
+    whoever owns source, without any of the limits of disk; no setuid or setgid bit can be set there. At most 32 with runtimes. The source is looked at when a session is opened, with this
+    process's rights. T3. Errors: INVAL, EXISTS (target is taken), LIMIT, NOMEM. */
+INTERP_API interp_status interp_config_add_mount(interp_config *c, const char *source, const char *target, const char *mode, interp_error **err);
+/** Shows a directory of the host with software inside, read-only and at the same path; symbolic links in the path itself are resolved. T3. Errors: INVAL, EXISTS, LIMIT, NOMEM. */
+INTERP_API interp_status interp_config_add_runtime(interp_config *c, const char *directory, interp_error **err);
+/** Which program is the interpreter of a language: an absolute path. Locally it is the host's, and what it needs appears inside read-only at the same path: its prefix (bin, lib, ...), for a
+    virtual environment that and what it was made from, and the library directories that it names. In an engine it is the image's. Its directory comes first in PATH. T3.
+    Errors: INVAL (a language without kernels, a path that is not absolute), NOMEM. */
+INTERP_API interp_status interp_config_set_interpreter(interp_config *c, const char *language, const char *path, interp_error **err);
 /** Attaches a cancel object to the open; NULL detaches. Holds a reference. T3. */
 INTERP_API interp_status interp_config_set_cancel(interp_config *c, interp_cancel *t, interp_error **err);
 /** Sets an option of a backend: key "<backend>.<key>", value as JSON text. The backend checks it at open. T3. Errors: INVAL, NOMEM. */

@@ -147,6 +147,7 @@ void interp_config_free(interp_config *c)
     interp__buf_free(&c->json);
     interp__extras_free(&c->extras, &x->mem);
     interp__redactions_free(&c->redactions, &x->mem);
+    interp__host_files_free(&c->files, &x->mem);
     interp_cancel_free(c->cancel);
     interp__free(&x->mem, c);
     interp__ctx_unref(x);
@@ -229,6 +230,8 @@ static interp_status apply(struct interp_config *to, const struct interp__json *
         const char *key = interp__json_key(j, n);
         int known;
         interp_status st = interp__options_set(&to->v, 0, m, key, j, i, &known, err);
+        if (!st && !known)
+            st = interp__host_files_json(&to->files, m, key, j, i, &known, err);
         if (!st && !known) {
             if (!strcmp(key, "env"))
                 st = interp__env_set_json(&to->env, m, j, i, ENV_NAMES, ENV_BYTES, err);
@@ -271,7 +274,7 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
             st = interp__extra_set(&next.extras, m, e->key, e->json, strlen(e->json), err);
         if (!st)
             st = interp__redactions_copy(&next.redactions, &c->redactions, m, err);
-        if (!st && next.env.text.bad)
+        if (!st && (next.env.text.bad || interp__host_files_copy(&next.files, &c->files, m)))
             st = interp__nomem(err);
         if (!st)
             st = apply(&next, &j, err);
@@ -284,8 +287,9 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
         struct interp__config_values v = c->v;
         struct interp__env env = c->env;
         struct interp__extra *extras = c->extras;
-        c->v = next.v, c->env = next.env, c->extras = next.extras;
-        next.v = v, next.env = env, next.extras = extras;
+        struct interp__host_files files = c->files;
+        c->v = next.v, c->env = next.env, c->extras = next.extras, c->files = next.files;
+        next.v = v, next.env = env, next.extras = extras, next.files = files;
         if (strcmp(v.backend, c->v.backend) || strcmp(v.endpoint, c->v.endpoint))
             interp__config_prepare(c);
     }
@@ -294,6 +298,7 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
     interp__buf_free(&next.env.text);
     interp__extras_free(&next.extras, m);
     interp__redactions_free(&next.redactions, m);
+    interp__host_files_free(&next.files, m);
     interp__leave(&c->guard);
     return st;
 }
@@ -315,6 +320,7 @@ const char *interp_config_json(interp_config *c, size_t *len)
     }
     interp__buf_str(b, "],\"redact\":");
     interp__redactions_json(&c->redactions, b);
+    interp__host_files_write(&c->files, b);
     interp__buf_str(b, "}");
     const char *t = interp__buf_text(b);
     if (t && len)

@@ -101,6 +101,9 @@ void interp__link_close(struct interp_link *l);
 void interp__link_free(struct interp_link *l, int forked);                     /* abandons what has not closed */
 void interp__link_orphan(struct interp_link *l, uint64_t close_timeout_ms);                               /* hands it to the context's reaper */
 int interp__link_reached_is(const struct interp_link *l, const char *key, const char *value);   /* a text member of `reached` */
+/* A text of `reached`: its member, or with a language that member's member. 0, or -1: none, or too long for out. */
+int interp__link_reached_text(const struct interp_link *l, const char *key, const char *language, char *out, size_t n);
+uint32_t interp__link_reached_count(const struct interp_link *l, const char *key);              /* of an array's members */
 uint64_t interp__link_due(const struct interp_link *l);
 void interp__reap(interp_ctx *x, uint64_t now);                                /* drives orphans, frees the closed */
 
@@ -165,11 +168,29 @@ void interp__redactions_free(struct interp__redactions *l, const struct interp__
 /* The set of a session: over the context's, with the config's items, and its options redact_off and redact_host. */
 interp_status interp__redactions_open(interp_ctx *x, const struct interp__redactions *l, const struct interp__config_values *v, struct interp__redact_set **out, interp_error **err);
 interp_status interp__redact_host(struct interp__redact_set *set, const struct interp__mem *m, interp_error **err);   /* names of the host */
+/* mounts.c: directories of the host inside, and whose interpreters are used */
+enum { INTERP__MOUNTS_MAX = 32, INTERP__MOUNT_PATH = 192 };
+struct interp__language;
+struct interp__mount { struct interp__mount *next; char *source, *target; uint32_t flags; };
+struct interp__interpreter { struct interp__interpreter *next; const struct interp__language *language; char *path; };
+struct interp__host_files { struct interp__mount *mounts; struct interp__interpreter *interpreters; };   /* in the order given */
+interp_status interp__mount_add(struct interp__host_files *h, const struct interp__mem *m, const char *source, const char *target, uint32_t flags, interp_error **err);
+interp_status interp__interpreter_set(struct interp__host_files *h, const struct interp__mem *m, const char *language, const char *path, interp_error **err);
+interp_status interp__host_files_json(struct interp__host_files *h, const struct interp__mem *m, const char *key, const struct interp__json *j, uint32_t node, int *known, interp_error **err);
+interp_status interp__host_files_copy(struct interp__host_files *to, const struct interp__host_files *from, const struct interp__mem *m);
+void interp__host_files_free(struct interp__host_files *h, const struct interp__mem *m);
+void interp__host_files_write(const struct interp__host_files *h, struct interp__buf *out);   /* members of the config's JSON, each after a comma */
+struct interp__spec_lists {                         /* what interp_spec points to */
+    const char *source[INTERP__MOUNTS_MAX], *target[INTERP__MOUNTS_MAX], *language[8], *path[8];
+    uint32_t flags[INTERP__MOUNTS_MAX];
+};
+void interp__host_files_spec(const struct interp__host_files *h, struct interp__spec_lists *l, interp_spec *spec);
 struct interp_config {
     interp_ctx *ctx;
     struct interp__guard guard;
     struct interp__config_values v;
     struct interp__env env;
+    struct interp__host_files files;
     struct interp__extra *extras;
     struct interp__redactions redactions;
     interp_cancel *cancel;
@@ -358,6 +379,7 @@ struct interp_session {
     struct interp_link *link;
     struct interp__config_values v;
     struct interp__env env;
+    struct interp__host_files files;
     char id[2 * WIRE_ID + 1];
     uint8_t id_bytes[WIRE_ID];
     struct wire_peer peer;

@@ -62,6 +62,15 @@ static void open_step(struct interp_session *s)
             interp__session_gone(s, NULL);   /* nobody is left to ask why */
         }
     } else if (l->opened && !s->hello_sent && !l->fault) {
+        uint32_t mounts = 0;
+        for (const struct interp__mount *n = s->files.mounts; n; n = n->next)
+            mounts++;
+        if (mounts > interp__link_reached_count(l, "mounts")) {   /* what was asked for and can't be had is an error, never a surprise */
+            interp_error *why = NULL;
+            interp__fail(&s->mem, &why, INTERP_E_UNSUPPORTED, "mounts-unsupported", "backend \"%s\" did not show the mounts that were asked for", l->backend->name);
+            interp__session_gone(s, why);
+            return;
+        }
         interp__peer_hello(s);
         l->readable = 1;
     }

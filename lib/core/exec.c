@@ -441,6 +441,14 @@ static void not_run(struct interp_session *s, struct interp__exec *e)
     switch (k->ready_status) {
     case WIRE_READY_MISSING: {
         size_t n = (size_t)snprintf(text, sizeof text, "no interpreter for %s: looked for", l->name);
+        const struct interp__interpreter *own = s->files.interpreters;
+        while (own && own->language != l)
+            own = own->next;
+        if (own) {
+            snprintf(text + n, sizeof text - n, " %s, which the config names, inside the sandbox; name one that is there and that the sandbox's user may run", own->path);
+            host_error(r, "InterpreterNotFound", text, "");
+            break;
+        }
         for (int i = 0; l->candidates[i]; i++)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s %s", i ? "," : "", l->candidates[i]);
         snprintf(text + n, sizeof text - n, " in %.400s inside the sandbox; install %s%s", path + 5, l->minimum, strpbrk(l->minimum, "0123456789") ? " or newer" : "");

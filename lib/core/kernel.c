@@ -131,18 +131,64 @@ static void put_list(struct wire_out *o, const char *const *list, const char *ex
         interp__wire_put_string(o, extra, extra_len);
 }
 
+static const struct interp__interpreter *own_interpreter(const struct interp_session *s, const struct interp__language *l)
+{
+    const struct interp__interpreter *n = s->files.interpreters;
+    while (n && n->language != l)
+        n = n->next;
+    return n;
+}
+
+/* Where it is inside: the config's word, unless the backend has another. */
+static void interpreter_path(const struct interp_session *s, const struct interp__interpreter *n, char out[INTERP__MOUNT_PATH])
+{
+    if (interp__link_reached_text(s->link, "interpreters", n->language->name, out, INTERP__MOUNT_PATH))
+        memcpy(out, n->path, strlen(n->path) + 1);
+}
+
+/* Variables of the base environment that this sandbox has another value for, as "NAME=value" in text; else the item itself. */
+static const char *base_item(const struct interp_session *s, const char *item, struct interp__buf *text)
+{
+    static const char *const dirs[][2] = { { "HOME=", "home" }, { "TMPDIR=", "tmp" } };
+    char path[INTERP__MOUNT_PATH];
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
+        if (!strncmp(item, dirs[i][0], strlen(dirs[i][0])) && !interp__link_reached_text(s->link, dirs[i][1], NULL, path, sizeof path)) {
+            interp__buf_fmt(text, "%s%s", dirs[i][0], path);
+            return interp__buf_text(text);
+        }
+    if (strncmp(item, "PATH=", 5) != 0 || !s->files.interpreters)
+        return item;
+    interp__buf_str(text, "PATH=");
+    for (const struct interp__interpreter *n = s->files.interpreters; n; n = n->next) {
+        interpreter_path(s, n, path);
+        interp__buf_add(text, path, (size_t)(strrchr(path, '/') - path));
+        interp__buf_str(text, ":");
+    }
+    interp__buf_str(text, item + 5);
+    return interp__buf_text(text);
+}
+
 /* The base environment, unless the config sets that name; then the config's. */
 static void put_env(struct wire_out *o, struct interp_session *s, const struct interp__kernel *k)
 {
     const char *list[64];
-    uint16_t n = 0;
+    struct interp__buf text[4];
+    uint16_t n = 0, texts = 0;
     for (int i = 0; interp__base_env[i]; i++) {
         size_t name = strcspn(interp__base_env[i], "=") + 1;
         int set = 0;
         for (size_t at = 0; at < s->env.text.len && !set; at += strlen((char *)s->env.text.p + at) + 1)
             set = !strncmp((char *)s->env.text.p + at, interp__base_env[i], name);
-        if (!set)   /* a backend may have no home to give */
-            list[n++] = !strncmp(interp__base_env[i], "HOME=", 5) && interp__link_reached_is(s->link, "home", "/workspace") ? "HOME=/workspace" : interp__base_env[i];
+        if (set)
+            continue;
+        interp__buf_init(&text[texts], &s->mem);
+        const char *item = base_item(s, interp__base_env[i], &text[texts]);
+        if (!item)
+            s->out.bad = 1;
+        else
+            list[n++] = item;
+        if (item != interp__base_env[i] && texts < 3)   /* HOME, TMPDIR, PATH */
+            texts++;
     }
     if (k->sent_cached)
         list[n++] = "INTERP_CACHED=1";
@@ -153,6 +199,8 @@ static void put_env(struct wire_out *o, struct interp_session *s, const struct i
         interp__wire_put_string(o, list[i], strlen(list[i]));
     for (size_t at = 0; at < s->env.text.len; at += strlen((char *)s->env.text.p + at) + 1)
         interp__wire_put_string(o, s->env.text.p + at, strlen((char *)s->env.text.p + at));
+    while (texts--)
+        interp__buf_free(&text[texts]);
 }
 
 static void start(struct interp_session *s, struct interp__kernel *k, uint64_t timeout_ns, int may_cache)
@@ -190,7 +238,11 @@ static void start(struct interp_session *s, struct interp__kernel *k, uint64_t t
     if (k->sent_cached)
         m.id = k->cached_id;
     interp__wire_put_start(&o, &m);
-    put_list(&o, l->candidates, NULL, 0);
+    const struct interp__interpreter *own = own_interpreter(s, l);
+    char path[INTERP__MOUNT_PATH];
+    if (own)
+        interpreter_path(s, own, path);
+    put_list(&o, own ? NULL : l->candidates, own ? path : NULL, own ? strlen(path) : 0);
     put_list(&o, l->args, (const char *)l->boot, l->boot ? (size_t)(l->boot_end - l->boot) : 0);
     put_env(&o, s, k);
     interp__wire_put_string(&o, l->code_template, l->code_template ? (size_t)(l->template_end - l->code_template) : 0);

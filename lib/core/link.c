@@ -187,18 +187,45 @@ void interp__link_close(struct interp_link *l)
     l->backend->ops.close(l->inst);
 }
 
-int interp__link_reached_is(const struct interp_link *l, const char *key, const char *value)
+int interp__link_reached_text(const struct interp_link *l, const char *key, const char *language, char *out, size_t n)
 {
     struct interp__json j;
-    int is = 0;
+    int r = -1;
+    if (!l->reached)
+        return -1;
+    if (!interp__json_parse(&j, &l->ctx->mem, l->reached, strlen(l->reached), NULL)) {
+        uint32_t i = interp__json_at(&j, 0)->type == INTERP__JSON_OBJECT ? interp__json_member(&j, 0, key) : 0;
+        if (i && language)
+            i = interp__json_at(&j, i)->type == INTERP__JSON_OBJECT ? interp__json_member(&j, i, language) : 0;
+        const struct interp__json_node *v = i ? interp__json_at(&j, i) : NULL;
+        if (v && v->type == INTERP__JSON_STRING && v->text_len < n && strlen(interp__json_string(&j, v)) == v->text_len) {
+            memcpy(out, interp__json_string(&j, v), v->text_len + 1);
+            r = 0;
+        }
+    }
+    interp__json_free(&j);
+    return r;
+}
+
+int interp__link_reached_is(const struct interp_link *l, const char *key, const char *value)
+{
+    char text[32];
+    return !interp__link_reached_text(l, key, NULL, text, sizeof text) && !strcmp(text, value);
+}
+
+uint32_t interp__link_reached_count(const struct interp_link *l, const char *key)
+{
+    struct interp__json j;
+    uint32_t n = 0;
     if (!l->reached)
         return 0;
     if (!interp__json_parse(&j, &l->ctx->mem, l->reached, strlen(l->reached), NULL)) {
-        uint32_t i = interp__json_member(&j, 0, key);
-        is = i && interp__json_at(&j, i)->type == INTERP__JSON_STRING && !strcmp(interp__json_string(&j, interp__json_at(&j, i)), value);
+        uint32_t i = interp__json_at(&j, 0)->type == INTERP__JSON_OBJECT ? interp__json_member(&j, 0, key) : 0;
+        if (i && interp__json_at(&j, i)->type == INTERP__JSON_ARRAY)
+            n = interp__json_at(&j, i)->count;
     }
     interp__json_free(&j);
-    return is;
+    return n;
 }
 
 uint64_t interp__link_due(const struct interp_link *l)

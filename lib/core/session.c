@@ -66,6 +66,7 @@ void interp__session_unref(struct interp_session *s)
     interp__config_clear(&s->v, &s->mem);
     interp__wipe(s->env.text.p, s->env.text.cap);
     interp__buf_free(&s->env.text);
+    interp__host_files_free(&s->files, &s->mem);
     interp__buf_free(&s->in);
     interp__buf_free(&s->out);
     interp__redactor_free(s->redact);
@@ -240,7 +241,7 @@ static interp_status session_new(interp_ctx *x, const interp_config *c, struct i
     if (!st && c) {
         interp__buf_add(&s->env.text, c->env.text.p, c->env.text.len);
         s->env.count = c->env.count;
-        st = s->env.text.bad ? INTERP_E_NOMEM : INTERP_OK;
+        st = s->env.text.bad || interp__host_files_copy(&s->files, &c->files, &s->mem) ? INTERP_E_NOMEM : INTERP_OK;
     }
     if (st)
         interp__nomem(err);
@@ -308,7 +309,10 @@ static interp_status link_start(interp_ctx *x, const interp_config *c, int32_t k
                              .min_isolation = level_of(s->v.isolation), .descriptors = 1024,
                              .image = s->v.image, .pull = s->v.pull, .endpoint = s->v.endpoint, .runtime = s->v.runtime, .user = s->v.user,
                              .flags = (s->v.memory_set ? INTERP_SPEC_MEMORY_ASKED : 0u) | (s->v.cpu_set ? INTERP_SPEC_CPU_ASKED : 0u) | (s->v.pids_set ? INTERP_SPEC_PIDS_ASKED : 0u) |
-                                      (s->v.inodes_set ? INTERP_SPEC_INODES_ASKED : 0u) | (s->v.file_set ? INTERP_SPEC_FILE_ASKED : 0u) };
+                                      (s->v.inodes_set ? INTERP_SPEC_INODES_ASKED : 0u) | (s->v.file_set ? INTERP_SPEC_FILE_ASKED : 0u) |
+                                      (s->v.workspace_set ? INTERP_SPEC_WORKSPACE_ASKED : 0u) };
+        struct interp__spec_lists lists;
+        interp__host_files_spec(&s->files, &lists, &spec);
         s->unseen = kind != INTERP_CALL_OPEN;
         s->open_deadline = interp__after(now, interp__ms(s->v.open_timeout));
         spec.deadline_ns = s->open_deadline;

@@ -56,6 +56,8 @@ static void read_message(void)
     for (uint32_t i = 0; i < b->nsources; i++)
         if (b->source[i].host[BOOT_PATH - 1] || b->source[i].guest[BOOT_PATH - 1] || b->source[i].guest[0] != '/' || !b->source[i].guest[1])
             boot_die(BOOT_E_MESSAGE, "source", 0);
+        else if (b->source[i].share > BOOT_SHARE_RW || (b->source[i].fd && b->source[i].share == BOOT_SYSTEM))
+            boot_die(BOOT_E_MESSAGE, "share", 0);
     for (uint32_t i = 0; i < b->nlinks; i++)
         if (b->link[i].target[63] || b->link[i].name[63])
             boot_die(BOOT_E_MESSAGE, "link", 0);

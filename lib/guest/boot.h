@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define BOOT_MAGIC   0x31425049u /* "IPB1" */
-#define BOOT_SOURCES 24u
+#define BOOT_SOURCES 76u      /* those of every sandbox, and what a config adds */
 #define BOOT_PATH    192u
 #define BOOT_FILTERS 4000u
 
@@ -13,7 +13,7 @@
 enum boot_fd {
     BOOT_FD_STREAM = 3,     /* socket to the host: boot message, boot answer, then the wire protocol */
     BOOT_FD_HOST = 4,       /* pidfd of the host process: readable = it is gone */
-    BOOT_FD_CGROUP = 5      /* from here on: struct boot.cgroup_fds descriptors in the order of enum boot_cg, present ones only */
+    BOOT_FD_CGROUP = 5      /* from here on: the cgroup descriptors in the order of enum boot_cg, present ones only; then those that boot_source.fd names */
 };
 
 /* cgroup descriptors: bit i of boot.cgroup_mask says that entry i is passed. v1: `tasks` files, written with "0" by a single-threaded
@@ -40,7 +40,12 @@ struct boot_source {          /* a host path that appears read-only inside */
     char host[BOOT_PATH], guest[BOOT_PATH];
     uint32_t optional;        /* 1: skip when it is not there */
     uint32_t bind;            /* 1: a bind mount even for a directory (no overlay) */
+    uint32_t share;           /* enum boot_share */
+    uint32_t file;            /* a share: 1 when it is a regular file, else a directory */
+    uint32_t fd;              /* not 0: a descriptor with a detached mount of it (of the directory around it, when it is a file shown read-only) */
 };
+enum boot_share { BOOT_SYSTEM = 0, BOOT_SHARE_RO = 1, BOOT_SHARE_RW = 2 };   /* SHARE: the config's wish; placed last, on top of what is there */
+enum boot_how { BOOT_HOW_ABSENT = 0, BOOT_HOW_OVERLAY = 1, BOOT_HOW_BIND = 2 };
 struct boot_link { char target[64], name[64]; };   /* top-level symlinks such as lib64 -> usr/lib64 */
 
 struct boot_filter { uint16_t code; uint8_t jt, jf; uint32_t k; };   /* struct sock_filter */
@@ -67,10 +72,11 @@ struct boot_answer {
     uint32_t landlock;        /* ABI found */
     uint32_t overlay;         /* 1: directories are overlays; 0: at least one is a bind (shared inodes) */
     uint32_t binfmt;          /* 1: own binfmt_misc instance */
-    char     step[96];        /* the failing step, for the message */
+    uint8_t  how[BOOT_SOURCES];   /* enum boot_how of each share */
+    char     step[BOOT_PATH];     /* the failing step, for the message */
 };
 enum boot_error {
     BOOT_E_OTHER = 1, BOOT_E_MOUNT = 2, BOOT_E_PROC = 3, BOOT_E_PIVOT = 4, BOOT_E_LANDLOCK = 5, BOOT_E_SECCOMP = 6, BOOT_E_CGROUP = 7,
-    BOOT_E_IDS = 8, BOOT_E_SELFCHECK = 9, BOOT_E_MESSAGE = 10, BOOT_E_LIMIT = 11, BOOT_E_SOURCE = 12
+    BOOT_E_IDS = 8, BOOT_E_SELFCHECK = 9, BOOT_E_MESSAGE = 10, BOOT_E_LIMIT = 11, BOOT_E_SOURCE = 12, BOOT_E_TARGET = 13, BOOT_E_SUBMOUNT = 14
 };
 #endif

@@ -25,7 +25,13 @@ static inline long boot_try(long result, uint32_t code, const char *step)
 /* Writes a text to an existing file; 0 or a negative error. */
 long boot_write(const char *path, const char *text);
 
-void root_build(void);                       /* root.c */
+extern int root_fd;                          /* root.c: the new root, also the current directory until it is the root */
+void root_build(void);
+long root_overlay(int fd);                   /* a read-only overlay of a directory as a detached mount, or a negative error */
+void root_attach(long mount, const char *guest);   /* at a place that is there; closes it */
+void shares_open(void);                      /* shares.c: what a config shows of the host's files */
+void shares_place(void);
+int  shares_in_work(const char *guest);      /* is it in or below a place where user code may write anyway? */
 void proc_mount(void);                       /* procfs.c: with sysctls and masks; the current directory is the new root */
 /* lock.c */
 void lock_capabilities(uint64_t keep);       /* bounding set empty, nothing ambient, uid 0 without meaning, all of that locked */

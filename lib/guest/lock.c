@@ -3,8 +3,9 @@
 
 enum {
     FS_EXECUTE = 1 << 0, FS_WRITE_FILE = 1 << 1, FS_READ_FILE = 1 << 2, FS_READ_DIR = 1 << 3, FS_MAKE_CHAR = 1 << 6, FS_MAKE_BLOCK = 1 << 11,
-    FS_IOCTL_DEV = 1 << 15, SCOPE_ABSTRACT = 1, SCOPE_SIGNAL = 2
+    FS_TRUNCATE = 1 << 14, FS_IOCTL_DEV = 1 << 15, SCOPE_ABSTRACT = 1, SCOPE_SIGNAL = 2
 };
+#define FILE_RIGHTS ((uint64_t)(FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE))
 /* NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE, each with its lock, and the lock of KEEP_CAPS */
 #define SECUREBITS (1ul | 2 | 4 | 8 | 0x20 | 0x40 | 0x80)
 
@@ -198,6 +199,10 @@ static void user_landlock(void)
     allow(rules, "/dev", FS_READ_FILE | FS_WRITE_FILE);
     allow(rules, "/run/interp/p", FS_READ_FILE | FS_WRITE_FILE);
     allow(rules, "/run/interp/s", work & ~(uint64_t)FS_READ_DIR);
+    /* what is below a place of the user's has its rights already, and there he could put a link in our way */
+    for (uint32_t i = 0; i < boot_state.boot.nsources; i++)
+        if (boot_state.boot.source[i].share == BOOT_SHARE_RW && !shares_in_work(boot_state.boot.source[i].guest))
+            allow(rules, boot_state.boot.source[i].guest, boot_state.boot.source[i].file ? work & FILE_RIGHTS : work);
     must(sys_landlock_restrict(rules), "landlock");
     sys_close(rules);
 }

@@ -77,7 +77,7 @@ static void mask_all(const char *const *names, const char *by)
 static void mask(void)
 {
     mask_all(files, "dev/null");
-    mask_all(folders, "mnt");
+    mask_all(folders, "var/empty");
     if (!(boot_state.boot.flags & BOOT_TWO_IDS) && boot_state.boot.uid == 0)
         mask_all(root_files, "dev/null");
 }

@@ -6,11 +6,12 @@
    reported as shared inodes. */
 #include "boot_priv.h"
 
-#define EMPTY "mnt"              /* an empty directory: second lower layer, and what hides directories of /proc */
+#define EMPTY "var/empty"        /* an empty directory: second lower layer, and what hides directories of /proc */
 
 struct source { int fd; uint16_t mode; };
 static struct source sources[BOOT_SOURCES];
-static int root, devices[5];
+int root_fd;
+static int devices[5];
 static const char *point;        /* where the new root hangs in the old one until the pivot */
 static const char *const device[5] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom" };
 
@@ -32,8 +33,8 @@ static void make(const char *path, int directory)
         b[i] = 0;
         long r;
         if (c || directory)
-            r = sys_mkdirat(root, b, 0755);
-        else if ((r = sys_openat(root, b, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644)) >= 0)
+            r = sys_mkdirat(root_fd, b, 0755);
+        else if ((r = sys_openat(root_fd, b, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644)) >= 0)
             sys_close((int)r);
         if (r < 0 && r != -E_EXIST)
             boot_die(BOOT_E_MOUNT, path, r);
@@ -43,7 +44,7 @@ static void make(const char *path, int directory)
 
 static void make_file(const char *path, const char *text)
 {
-    long fd = sys_openat(root, path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+    long fd = sys_openat(root_fd, path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
     if (fd == -E_EXIST)
         return;
     boot_try(fd, BOOT_E_MOUNT, path);
@@ -59,8 +60,10 @@ static void open_sources(void)
     struct statx_k st;
     for (uint32_t i = 0; i < boot_state.boot.nsources; i++) {
         struct boot_source *s = &boot_state.boot.source[i];
-        long fd = sys_openat2(AT_FDCWD, s->host, &how);
         sources[i].fd = -1;
+        if (s->share != BOOT_SYSTEM)
+            continue;
+        long fd = sys_openat2(AT_FDCWD, s->host, &how);
         if (fd < 0 && s->optional)
             continue;
         boot_try(fd, BOOT_E_SOURCE, s->host);
@@ -70,6 +73,7 @@ static void open_sources(void)
         sources[i].fd = (int)fd;
         sources[i].mode = st.mode;
     }
+    shares_open();
     for (int i = 0; i < 5; i++) {
         devices[i] = (int)boot_try(sys_open(device[i], O_PATH | O_CLOEXEC | O_NOFOLLOW), BOOT_E_MOUNT, device[i]);
         boot_try(sys_statx(devices[i], "", AT_EMPTY_PATH, &st), BOOT_E_MOUNT, device[i]);
@@ -115,18 +119,18 @@ static int tmpfs(uint64_t bytes, uint64_t inodes, const char *mode, unsigned att
 static void hang_root(void)
 {
     static const char *const at[] = { "/tmp", "/mnt", "/run", "/dev" };
-    root = tmpfs(boot_state.boot.workspace_bytes, boot_state.boot.workspace_inodes, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    root_fd = tmpfs(boot_state.boot.workspace_bytes, boot_state.boot.workspace_inodes, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
     for (unsigned i = 0; i < sizeof at / sizeof *at; i++)
-        if (sys_move_mount(root, AT_FDCWD, at[i]) == 0) {
+        if (sys_move_mount(root_fd, AT_FDCWD, at[i]) == 0) {
             point = at[i];
-            boot_try(sc1(NR_fchdir, root), BOOT_E_MOUNT, "fchdir");
+            boot_try(sc1(NR_fchdir, root_fd), BOOT_E_MOUNT, "fchdir");
             return;
         }
     boot_die(BOOT_E_MOUNT, "attach", 0);
 }
 
 /* A read-only overlay of one directory as a detached mount, or a negative error. */
-static long overlay(int fd)
+long root_overlay(int fd)
 {
     char lower[64];
     size_t n = str_put(lower, sizeof lower, 0, "/proc/self/fd/");
@@ -146,9 +150,9 @@ static long overlay(int fd)
     return r;
 }
 
-static void attach(long mount, const char *guest)
+void root_attach(long mount, const char *guest)
 {
-    boot_try(sys_move_mount((int)mount, root, guest + 1), BOOT_E_MOUNT, guest);
+    boot_try(sys_move_mount((int)mount, root_fd, guest + 1), BOOT_E_MOUNT, guest);
     sys_close((int)mount);
 }
 
@@ -157,7 +161,7 @@ static void bind_source(int fd, const char *guest)
     struct mount_attr_k a = { .set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
     long m = boot_try(sys_open_tree(fd, "", OPEN_TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE), BOOT_E_SOURCE, guest);
     boot_try(sys_mount_setattr((int)m, "", AT_EMPTY_PATH | AT_RECURSIVE, &a), BOOT_E_MOUNT, guest);
-    attach(m, guest);
+    root_attach(m, guest);
     boot_state.answer.overlay = 0;
 }
 
@@ -171,7 +175,7 @@ static void copy_source(int fd, const char *guest)
     long in = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0), out, r = -E_IO;
     if (in < 0)
         return;                                    /* not readable for this user: as if it were not there */
-    out = boot_try(sys_openat(root, guest + 1, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644), BOOT_E_MOUNT, guest);
+    out = boot_try(sys_openat(root_fd, guest + 1, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644), BOOT_E_MOUNT, guest);
     while ((r = sys_read((int)in, buf, sizeof buf)) > 0)
         boot_try(write_all((int)out, buf, (size_t)r), BOOT_E_MOUNT, guest);
     boot_try(r, BOOT_E_SOURCE, guest);
@@ -186,7 +190,7 @@ static void link_source(int fd, const char *guest)
     if (n <= 0)
         return;
     target[n] = 0;
-    long r = sys_symlinkat(target, root, guest + 1);
+    long r = sys_symlinkat(target, root_fd, guest + 1);
     if (r < 0 && r != -E_EXIST)
         boot_die(BOOT_E_MOUNT, guest, r);
 }
@@ -202,19 +206,19 @@ static int etc_begin(void)
             fd = sys_openat2(AT_FDCWD, "/etc", &how);
     if (fd < 0)
         return 0;
-    m = overlay((int)fd);
+    m = root_overlay((int)fd);
     sys_close((int)fd);
     if (m < 0)
         return 0;
     make(".etc", 1);
-    attach(m, "/.etc");
+    root_attach(m, "/.etc");
     return 1;
 }
 
 static void etc_end(void)
 {
     boot_try(sys_umount2(".etc", MNT_DETACH), BOOT_E_MOUNT, "umount");
-    boot_try(sys_unlinkat(root, ".etc", AT_REMOVEDIR), BOOT_E_MOUNT, "rmdir");
+    boot_try(sys_unlinkat(root_fd, ".etc", AT_REMOVEDIR), BOOT_E_MOUNT, "rmdir");
 }
 
 static long from_etc(const char *host)
@@ -222,7 +226,7 @@ static long from_etc(const char *host)
     char path[BOOT_PATH + 8];
     size_t n = str_put(path, sizeof path, 0, ".etc/");
     str_put(path, sizeof path, n, host + 5);
-    return sys_open_tree(root, path, OPEN_TREE_CLONE | O_CLOEXEC);
+    return sys_open_tree(root_fd, path, OPEN_TREE_CLONE | O_CLOEXEC);
 }
 
 static void place_source(uint32_t i, int etc)
@@ -245,14 +249,14 @@ static void place_source(uint32_t i, int etc)
     if (etc && !s->bind && memcmp(s->host, "/etc/", 5) == 0 && memcmp(s->guest, "/etc/", 5) == 0)
         m = from_etc(s->host);
     else if (directory && !s->bind)
-        m = overlay(fd);
+        m = root_overlay(fd);
     if (m < 0 && !directory && !s->bind) {
         copy_source(fd, s->guest);
         return;
     }
     make(s->guest + 1, directory);
     if (m >= 0)
-        attach(m, s->guest);
+        root_attach(m, s->guest);
     else
         bind_source(fd, s->guest);
 }
@@ -269,7 +273,7 @@ static void place_sources(void)
     if (etc)
         etc_end();
     for (uint32_t i = 0; i < boot_state.boot.nlinks; i++) {
-        long r = sys_symlinkat(boot_state.boot.link[i].target, root, boot_state.boot.link[i].name);
+        long r = sys_symlinkat(boot_state.boot.link[i].target, root_fd, boot_state.boot.link[i].name);
         if (r < 0 && r != -E_EXIST)
             boot_die(BOOT_E_MOUNT, boot_state.boot.link[i].name, r);
     }
@@ -282,11 +286,11 @@ static void place_devices(void)
     for (int i = 0; i < 5; i++) {
         make(device[i] + 1, 0);
         int m = (int)boot_try(sys_open_tree(devices[i], "", OPEN_TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH), BOOT_E_MOUNT, device[i]);
-        attach(m, device[i]);
+        root_attach(m, device[i]);
         sys_close(devices[i]);
     }
     for (int i = 0; i < 4; i++)
-        boot_try(sys_symlinkat(links[i][0], root, links[i][1]), BOOT_E_MOUNT, links[i][1]);
+        boot_try(sys_symlinkat(links[i][0], root_fd, links[i][1]), BOOT_E_MOUNT, links[i][1]);
 }
 
 static void place_work(void)
@@ -296,20 +300,20 @@ static void place_work(void)
     };
     for (int i = 0; i < 4; i++) {
         make(work[i].name, 1);
-        boot_try(sys_fchmodat(root, work[i].name, work[i].mode), BOOT_E_MOUNT, "chmod");
+        boot_try(sys_fchmodat(root_fd, work[i].name, work[i].mode), BOOT_E_MOUNT, "chmod");
         if (boot_state.boot.flags & BOOT_TWO_IDS && !(work[i].mode & 01000))   /* git and others look at who owns it */
-            boot_try(sys_fchownat(root, work[i].name, USER_ID, USER_ID), BOOT_E_MOUNT, "chown");
-        int m = (int)boot_try(sys_open_tree(root, work[i].name, OPEN_TREE_CLONE | O_CLOEXEC), BOOT_E_MOUNT, work[i].name);
+            boot_try(sys_fchownat(root_fd, work[i].name, USER_ID, USER_ID), BOOT_E_MOUNT, "chown");
+        int m = (int)boot_try(sys_open_tree(root_fd, work[i].name, OPEN_TREE_CLONE | O_CLOEXEC), BOOT_E_MOUNT, work[i].name);
         set_attr(m, "", AT_EMPTY_PATH, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | work[i].attr, work[i].name);
-        boot_try(sys_move_mount(m, root, work[i].name), BOOT_E_MOUNT, work[i].name);
+        boot_try(sys_move_mount(m, root_fd, work[i].name), BOOT_E_MOUNT, work[i].name);
         sys_close(m);
     }
     /* the agent's own: FIFOs and code files, out of reach of a workspace that is full; apart from it what the shells save, which user code can fill */
     make("run/interp", 1);
-    attach(tmpfs(boot_state.boot.private_bytes, 8192, "0711", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC), "/run/interp");
+    root_attach(tmpfs(boot_state.boot.private_bytes, 8192, "0711", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC), "/run/interp");
     make("run/interp/p", 1);
     make("run/interp/s", 1);
-    attach(tmpfs(boot_state.boot.state_bytes, 4096, "0711", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC), "/run/interp/s");
+    root_attach(tmpfs(boot_state.boot.state_bytes, 4096, "0711", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC), "/run/interp/s");
 }
 
 static void place_etc(void)
@@ -325,7 +329,7 @@ static void place_etc(void)
     make("etc", 1);
     for (unsigned i = 0; i < sizeof file / sizeof *file; i++)
         make_file(file[i][0], file[i][1]);
-    (void)sys_symlinkat("/proc/self/mounts", root, "etc/mtab");
+    (void)sys_symlinkat("/proc/self/mounts", root_fd, "etc/mtab");
 }
 
 /* Each user namespace can have its own binfmt_misc since 6.7; mounted once and let go, it is there, and empty: the host's handlers don't run here. */
@@ -345,13 +349,14 @@ static void own_binfmt(void)
 static void place_empty(void)
 {
     make(EMPTY, 1);
+    make("mnt", 1);
 }
 
 static void seal_empty(void)
 {
-    int m = (int)boot_try(sys_open_tree(root, EMPTY, OPEN_TREE_CLONE | O_CLOEXEC), BOOT_E_MOUNT, EMPTY);
+    int m = (int)boot_try(sys_open_tree(root_fd, EMPTY, OPEN_TREE_CLONE | O_CLOEXEC), BOOT_E_MOUNT, EMPTY);
     set_attr(m, "", AT_EMPTY_PATH, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, EMPTY);
-    attach(m, "/" EMPTY);
+    root_attach(m, "/" EMPTY);
 }
 
 static void become_root(void)
@@ -360,7 +365,7 @@ static void become_root(void)
     boot_try(sys_umount2(".", MNT_DETACH), BOOT_E_PIVOT, "umount");
     boot_try(sc1(NR_chdir, PTR("/")), BOOT_E_PIVOT, "chdir");
     set_attr(AT_FDCWD, "/", 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, "read-only root");   /* the root mount only */
-    sys_close(root);
+    sys_close(root_fd);
 }
 
 void root_build(void)
@@ -375,6 +380,7 @@ void root_build(void)
     place_devices();
     place_work();
     place_etc();
+    shares_place();
     own_binfmt();
     seal_empty();
     proc_mount();

@@ -218,7 +218,7 @@ enum { NR_getcwd = 17, NR_fchownat = 54, NR_sched_setscheduler = 119, NR_sched_s
 #endif
 enum { MS_RDONLY = 1, MS_NOSUID = 2, MS_NODEV = 4, MS_NOEXEC = 8, MS_REMOUNT = 32, MS_BIND = 4096, MS_REC = 16384, MS_PRIVATE = 1 << 18, MNT_DETACH = 2 };
 enum { MOUNT_ATTR_RDONLY = 1, MOUNT_ATTR_NOSUID = 2, MOUNT_ATTR_NODEV = 4, MOUNT_ATTR_NOEXEC = 8 };
-enum { OPEN_TREE_CLONE = 1, MOVE_MOUNT_F_EMPTY_PATH = 4, FSOPEN_CLOEXEC = 1, FSMOUNT_CLOEXEC = 1, FSCONFIG_SET_STRING = 1, FSCONFIG_CMD_CREATE = 6 };
+enum { OPEN_TREE_CLONE = 1, MOVE_MOUNT_F_EMPTY_PATH = 4, MOVE_MOUNT_T_EMPTY_PATH = 0x40, FSOPEN_CLOEXEC = 1, FSMOUNT_CLOEXEC = 1, FSCONFIG_SET_STRING = 1, FSCONFIG_CMD_CREATE = 6 };
 enum { RESOLVE_NO_MAGICLINKS = 2, RESOLVE_NO_SYMLINKS = 4 };
 enum { CLONE_NEWNS = 0x20000, CLONE_NEWCGROUP = 0x2000000, CLONE_NEWUSER = 0x10000000 };
 enum { PR_GET_DUMPABLE = 3, PR_GET_SECCOMP = 21, PR_GET_NO_NEW_PRIVS = 39, SECCOMP_SET_MODE_FILTER = 1, KEYCTL_JOIN_SESSION_KEYRING = 1, AF_INET = 2, SIOCSIFFLAGS = 0x8914 };
@@ -232,6 +232,7 @@ static inline long sys_mount(const char *src, const char *at, const char *type, 
 static inline long sys_umount2(const char *at, int flags) { return sc2(NR_umount2, PTR(at), flags); }
 static inline long sys_open_tree(int dir, const char *p, unsigned flags) { return sc3(NR_open_tree, dir, PTR(p), (long)flags); }
 static inline long sys_move_mount(int from, int to, const char *p) { return sc5(NR_move_mount, from, PTR(""), to, PTR(p), MOVE_MOUNT_F_EMPTY_PATH); }
+static inline long sys_move_mount_at(int from, int to) { return sc5(NR_move_mount, from, PTR(""), to, PTR(""), MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH); }
 static inline long sys_fsopen(const char *type) { return sc2(NR_fsopen, PTR(type), FSOPEN_CLOEXEC); }
 static inline long sys_fsconfig(int fs, int op, const char *key, const char *value) { return sc5(NR_fsconfig, fs, op, PTR(key), PTR(value), 0); }
 static inline long sys_fsmount(int fs, unsigned attr) { return sc3(NR_fsmount, fs, FSMOUNT_CLOEXEC, (long)attr); }

@@ -23,9 +23,10 @@ struct fake {
     int open_fails, open_never, open_slow_ms, kill_never, close_never, mute;   /* mute: the agent never says WELCOME */
     int one_byte, buffered, from_thread, lies, read_error_after, write_error;
     size_t struct_size;
+    const char *reached;                       /* what it says instead of its usual text */
     /* what happened */
     int opens, opened, closes, kills, abandons, destroyed, live;
-    char option[100];
+    char option[100], mounts[400];             /* mounts: "source>target>flags;" and "language=path;" of the specification */
     interp_spec spec;
     pthread_mutex_t lock;
 };
@@ -443,7 +444,7 @@ static void fake_opened(struct fake_link *f)
 {
     static const char reached[] = "{\"isolation\":\"full\",\"ids\":\"two\",\"memory\":\"cgroup\",\"cpu\":\"cgroup\",\"pids\":\"cgroup\",\"landlock\":6,\"shared_inodes\":false,\"unenforced\":[]}";
     __atomic_add_fetch(&f->b->opened, 1, __ATOMIC_SEQ_CST);
-    f->h->reached(f->l, reached, sizeof reached - 1);
+    f->h->reached(f->l, f->b->reached ? f->b->reached : reached, f->b->reached ? strlen(f->b->reached) : sizeof reached - 1);
     f->h->notify(f->l, INTERP_LINK_OPENED);
 }
 static interp_status fake_open(void *backend, const interp_host_ops *h, interp_link *l, const interp_spec *spec, void **inst)
@@ -453,6 +454,11 @@ static interp_status fake_open(void *backend, const interp_host_ops *h, interp_l
     __atomic_add_fetch(&b->opens, 1, __ATOMIC_SEQ_CST);
     b->spec = *spec;
     b->spec.session_id = b->spec.owner_label = NULL;
+    b->mounts[0] = 0;
+    for (uint32_t i = 0; i < spec->nmounts; i++)
+        snprintf(b->mounts + strlen(b->mounts), sizeof b->mounts - strlen(b->mounts), "%s>%s>%u;", spec->mount_sources[i], spec->mount_targets[i], spec->mount_flags[i]);
+    for (uint32_t i = 0; i < spec->ninterpreters; i++)
+        snprintf(b->mounts + strlen(b->mounts), sizeof b->mounts - strlen(b->mounts), "%s=%s;", spec->interpreter_languages[i], spec->interpreters[i]);
     const char *json = NULL;
     size_t len = 0;
     if (h->option(l, "key", &json, &len) == INTERP_OK && len < sizeof b->option) {

@@ -68,6 +68,7 @@ static int tour(struct heap *h, struct fake *b, uint32_t flags)
     interp_result *out = NULL;
     interp_error *e = NULL;
     int all = 0, failed = 0;
+    b->reached = "{\"isolation\":\"full\",\"memory\":\"cgroup\",\"mounts\":[{},{}],\"interpreters\":{\"python\":\"/opt/p\"}}";
 #define TRY(expr)                                                                                                 \
     do {                                                                                                          \
         interp_status ts = (expr);                                                                                \
@@ -98,7 +99,9 @@ static int tour(struct heap *h, struct fake *b, uint32_t flags)
     if (c) {
         TRY(interp_config_set_backend(c, "fake", &e));
         TRY(interp_config_set_env(c, "NAME", "value", 5, &e));
-        TRY(interp_config_set_json(c, "{\"pids\":64,\"env\":{\"A\":\"1\",\"B\":\"2\"},\"fake.key\":{\"x\":[1,2,3]},\"backend\":\"fake\"}", INTERP_NTS, &e));
+        TRY(interp_config_set_json(c, "{\"pids\":64,\"env\":{\"A\":\"1\",\"B\":\"2\"},\"fake.key\":{\"x\":[1,2,3]},\"backend\":\"fake\","
+                                      "\"interpreters\":{\"python\":\"/opt/p\"},\"runtimes\":[\"/opt\"]}", INTERP_NTS, &e));
+        TRY(interp_config_add_mount(c, "/a", "/b", "rw", &e));
         if (t)
             TRY(interp_config_set_cancel(c, t, &e));
         (void)interp_config_json(c, NULL);

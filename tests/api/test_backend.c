@@ -130,6 +130,70 @@ TEST(hello)
     free_box(&o, &b);
 }
 
+/* ---- mounts and interpreters */
+
+TEST(mounts_in_the_specification)
+{
+    struct fake b = { .reached = "{\"isolation\":\"full\",\"memory\":\"cgroup\",\"mounts\":[{},{},{}],\"home\":\"/there\"}" };
+    interp_ctx *x = new_ctx(0);
+    NEED(interp_ctx_add_backend(x, &FAKE, &b, fake_destroy, ERR));
+    interp_config *c = new_config(x, "{\"backend\":\"fake\",\"mounts\":[{\"source\":\"/x\"}],\"interpreters\":{\"python3\":\"/opt/p/bin/python\"},\"runtimes\":[\"/opt/r/\"]}");
+    OK(interp_config_add_mount(c, "/y/", "/data", "rw", ERR));
+    /* the array replaces what was there; runtimes and interpreters stay */
+    OK(interp_config_set_json(c, "{\"mounts\":[{\"source\":\"/a b\",\"target\":\"/in\",\"mode\":\"ro\"}]}", INTERP_NTS, ERR));
+    OK(interp_config_add_mount(c, "/y/", "/data", "rw", ERR));
+    OK(interp_config_set_interpreter(c, "js", "/opt/n/bin/node", ERR));
+    IS(interp_config_add_mount(c, "/z", "/data/", "ro", ERR), INTERP_E_EXISTS);
+    IS(interp_config_add_mount(c, "/z", "/z", "", ERR), INTERP_E_INVAL);
+    IS(interp_config_add_mount(c, "/z", "/z", NULL, ERR), INTERP_E_INVAL);
+    IS(interp_config_add_mount(c, NULL, "/z", "ro", ERR), INTERP_E_INVAL);
+    IS(interp_config_add_mount(NULL, "/z", "/z", "ro", ERR), INTERP_E_INVAL);
+    IS(interp_config_add_runtime(c, "opt", ERR), INTERP_E_INVAL);
+    SAYS(interp_config_set_interpreter(c, "cobol", "/x", ERR), INTERP_E_INVAL, "cobol");
+    SAYS(interp_config_set_interpreter(c, "python", "python3", ERR), INTERP_E_INVAL, "absolute");
+    static const char *const bad[] = {
+        "{\"mounts\":{}}", "{\"mounts\":[\"/a\"]}", "{\"mounts\":[{}]}", "{\"mounts\":[{\"source\":1}]}", "{\"mounts\":[{\"source\":\"/q\",\"mode\":\"rx\"}]}",
+        "{\"mounts\":[{\"source\":\"/q\",\"why\":1}]}", "{\"mounts\":[{\"source\":\"/q\"},{\"source\":\"/q\"}]}", "{\"mounts\":[{\"source\":\"/q\\u0000\"}]}",
+        "{\"mounts\":[{\"source\":\"/q\",\"target\":\"/proc/x\"}]}", "{\"runtimes\":\"/a\"}", "{\"runtimes\":[1]}", "{\"runtimes\":[\"/proc/x\"]}",
+        "{\"interpreters\":[]}", "{\"interpreters\":{\"python\":1}}", "{\"interpreters\":{\"x\":\"/a\"}}"
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        interp_status st = interp_config_set_json(c, bad[i], INTERP_NTS, ERR);
+        if (st != INTERP_E_INVAL && st != INTERP_E_EXISTS)
+            FAIL("%s: %s", bad[i], interp_status_name(st));
+        api_drop();
+    }
+    size_t n;
+    const char *j = interp_config_json(c, &n);
+    EXPECT_JSON(j, n, "d['mounts'] == [{'source':'/a b','target':'/in','mode':'ro'},{'source':'/y','target':'/data','mode':'rw'}] and d['runtimes'] == ['/opt/r'] and "
+                "d['interpreters'] == {'python':'/opt/p/bin/python','javascript':'/opt/n/bin/node'}");
+    interp_session *s = NULL;
+    NEED(interp_session_open(x, c, &s, ERR));
+    interp_config_free(c);
+    CHECK_STR(b.mounts, "/opt/r>/opt/r>2;/a b>/in>0;/y>/data>1;python=/opt/p/bin/python;javascript=/opt/n/bin/node;");
+    EXPECT_RUN(s, "python", "print hi", "hi\n");
+    interp_session_close(s);
+    interp_ctx_free(x);
+}
+
+/* A backend that does not say that it showed them has not shown them: no session. */
+TEST(mounts_that_a_backend_passes_over)
+{
+    static const char *const says[] = { NULL, "{}", "{\"mounts\":[]}", "{\"mounts\":1}", "{\"mounts\":[{\"target\":\"/a\"}]}", "[]", "{", "{\"mounts\":{\"a\":1,\"b\":2}}" };
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        struct fake b = { .reached = says[i] };
+        interp_ctx *x = new_ctx(0);
+        NEED(interp_ctx_add_backend(x, &FAKE, &b, fake_destroy, ERR));
+        interp_config *c = new_config(x, "{\"backend\":\"fake\",\"mounts\":[{\"source\":\"/a\"},{\"source\":\"/b\"}]}");
+        interp_session *s = NULL;
+        SAYS(interp_session_open(x, c, &s, ERR), INTERP_E_UNSUPPORTED, "mounts");
+        CHECK(s == NULL);
+        interp_config_free(c);
+        interp_ctx_free(x);
+        CHECK_INT(b.live, 0);
+    }
+}
+
 TEST(stdin_and_flow)
 {
     struct fake b = { .opens = 0 };

@@ -1,7 +1,7 @@
 /* local_smoke.c - opens sandboxes of the local backend through its table alone, with a small poll loop as core.
 
      local_smoke AGENT [-n N] [-v] [--memory MB] [--pids N] [--cpu MILLIS] [--disk MB] [--inodes N] [--file MB] [--nofile N] [--min LEVEL]
-                 [--asked BITS] [--mounts JSON] [--testing BITS] [--hold] [--rss MB] [--fds N] [--ignore-chld]
+                 [--asked BITS] [--testing BITS] [--hold] [--rss MB] [--fds N] [--ignore-chld]
                  [--kill] [--threads N] [--not-dumpable] -- COMMAND ARGS...
    --kill: kills the sandbox after 300 ms and prints how long the proof took.
    With -n above 1 the command's output is as given; the median of open to exit is printed on standard error. */
@@ -28,11 +28,11 @@ struct interp_link {
     unsigned nfd;
     uint64_t timer;
     int opened, readable, killed, closed, failed, again;
-    char report[600], error[700];
+    char report[4000], error[700];
 };
 static const void *agent;
 static size_t agent_size;
-static const char *mounts, *testing;
+static const char *testing;
 static long live;
 static int kill_it, not_dumpable;
 
@@ -79,7 +79,7 @@ static interp_status do_fail(interp_link *l, interp_status code, const char *rea
 }
 static interp_status do_option(interp_link *l, const char *key, const char **json, size_t *len)
 {
-    const char *v = !strcmp(key, "mounts") ? mounts : !strcmp(key, "testing") ? testing : 0;
+    const char *v = !strcmp(key, "testing") ? testing : 0;
     (void)l;
     if (!v)
         return INTERP_E_NOT_FOUND;
@@ -267,7 +267,6 @@ int main(int argc, char **argv)
         else if (!strcmp(a, "--nofile")) spec.descriptors = (uint32_t)VALUE;
         else if (!strcmp(a, "--min")) spec.min_isolation = (uint32_t)VALUE;
         else if (!strcmp(a, "--asked")) spec.flags = (uint32_t)VALUE;
-        else if (!strcmp(a, "--mounts")) mounts = argv[++i];
         else if (!strcmp(a, "--testing")) testing = argv[++i];
         else if (!strcmp(a, "--ignore-chld")) signal(SIGCHLD, SIG_IGN);
         else if (!strcmp(a, "--rss")) {

@@ -7,7 +7,7 @@ import threading
 import warnings
 from ctypes import byref, c_void_p
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Mapping, Optional, Type, TypeVar
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, Mapping, Optional, Type, TypeVar
 
 from . import _config, _event, _exec, _ffi, _text
 from ._context import BaseContext, Cancel
@@ -315,8 +315,10 @@ class AsyncSession:
     Takes what `Session` takes. Tasks may use it at the same time, each with a kernel of its own."""
 
     def __init__(self, *, context: Optional[AsyncContext] = None, env: Optional[_config.Env] = None, backend_options: Optional[Mapping[str, Any]] = None,
-                 cancel: Optional[Cancel] = None, **options: 'Unpack[ConfigOptions]') -> None:
-        self._given = (env, backend_options, cancel, options)
+                 mounts: Optional[Iterable[_config.Mount]] = None, runtimes: Optional[Iterable[_config.PathLike]] = None,
+                 interpreters: Optional[Mapping[str, _config.PathLike]] = None, cancel: Optional[Cancel] = None,
+                 **options: 'Unpack[ConfigOptions]') -> None:
+        self._given = (env, backend_options, cancel, options, _config.HostFiles(mounts, runtimes, interpreters))
         self._context = context
         self._handle: Optional[Handle] = None
         _config.known(options)
@@ -337,10 +339,10 @@ class AsyncSession:
 
     async def _open(self, context: AsyncContext) -> None:
         pointer, call, err = c_void_p(), c_void_p(), c_void_p()
-        env, backend_options, cancel, options = self._given
+        env, backend_options, cancel, options, files = self._given
         x = context._handle.enter()
         try:
-            config = _config.new_config(x, env, backend_options, cancel, options)
+            config = _config.new_config(x, env, backend_options, cancel, options, files)
             try:
                 check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
             finally:

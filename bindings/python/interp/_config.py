@@ -1,7 +1,10 @@
 """From keyword arguments to the C library's configs and requests."""
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from ctypes import byref, c_void_p
+from typing import NamedTuple
 
 from . import _options, _text
 from ._context import Cancel
@@ -10,11 +13,14 @@ from .errors import check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Mapping, Optional
+    from typing import Any, Dict, Iterable, Optional, Tuple, Union
 
     from ._typing import RequestOptions
 
     Env = Mapping[str, _text.TextOrBytes]
+    PathLike = Union[str, 'os.PathLike[str]']
+    # (source), (source, target), (source, target, mode) or {'source': ..., 'target': ..., 'mode': ...}; mode is 'ro' or 'rw'
+    Mount = Union[Tuple[PathLike], Tuple[PathLike, Optional[PathLike]], Tuple[PathLike, Optional[PathLike], str], Mapping[str, PathLike]]
 
     class RunOptions(RequestOptions, total=False):
         """What `run` takes by name."""
@@ -23,6 +29,15 @@ if TYPE_CHECKING:
         env: Env
         options: Dict[str, Any]
         cancel: Cancel
+
+
+class HostFiles(NamedTuple):
+    """What of this machine's files a session sees, and whose interpreters it uses."""
+
+    mounts: Optional[Iterable[Mount]] = None
+    runtimes: Optional[Iterable[PathLike]] = None
+    interpreters: Optional[Mapping[str, PathLike]] = None
+
 
 _config_setters = {key: getattr(lib, 'interp_config_set_' + key) for key in _options.CONFIG}
 _request_setters = {key: getattr(lib, 'interp_request_set_' + key) for key in _options.REQUEST}
@@ -60,8 +75,33 @@ def _set_env(setter: Any, pointer: c_void_p, env: Env) -> None:
         check(setter(pointer, _text.name(key, 'a name of env'), c_value, len(c_value), byref(err)), err)
 
 
+def _path(value: Any, what: str) -> bytes:
+    return _text.name(os.fsdecode(value) if isinstance(value, os.PathLike) else value, what)
+
+
+def _set_files(pointer: c_void_p, files: HostFiles) -> None:
+    err = c_void_p()
+    for mount in files.mounts or ():
+        parts: Tuple[Any, ...]
+        if isinstance(mount, Mapping):
+            parts = tuple(mount.get(key) for key in ('source', 'target', 'mode'))
+            if not set(mount) <= {'source', 'target', 'mode'}:
+                raise TypeError('a mount has source, target and mode, not %s' % ', '.join(sorted(set(mount) - {'source', 'target', 'mode'})))
+        elif isinstance(mount, (tuple, list)) and 1 <= len(mount) <= 3:
+            parts = tuple(mount)
+        else:
+            raise TypeError('a mount is (source, target, mode) or {"source": ..., "target": ..., "mode": ...}, not %r' % (mount,))
+        source, target, mode = (parts + (None, None))[:3]
+        check(lib.interp_config_add_mount(pointer, _path(source, 'the source of a mount'), None if target is None else _path(target, 'the target of a mount'),
+                                          _text.name(mode or 'ro', 'the mode of a mount'), byref(err)), err)
+    for directory in files.runtimes or ():
+        check(lib.interp_config_add_runtime(pointer, _path(directory, 'a runtime'), byref(err)), err)
+    for language, path in (files.interpreters or {}).items():
+        check(lib.interp_config_set_interpreter(pointer, _text.name(language, 'a language'), _path(path, 'an interpreter'), byref(err)), err)
+
+
 def new_config(x: int, env: Optional[Env], backend_options: Optional[Mapping[str, Any]], cancel: Optional[Cancel],
-               values: Mapping[str, Any]) -> c_void_p:
+               values: Mapping[str, Any], files: Optional[HostFiles] = None) -> c_void_p:
     """A C config, to be freed by the caller."""
     pointer, err = c_void_p(), c_void_p()
     check(lib.interp_config_new(x, byref(pointer), byref(err)), err)
@@ -69,6 +109,8 @@ def new_config(x: int, env: Optional[Env], backend_options: Optional[Mapping[str
         _set(pointer, _config_setters, _options.CONFIG, 'a session', values)
         if env:
             _set_env(lib.interp_config_set_env, pointer, env)
+        if files:
+            _set_files(pointer, files)
         for key, value in (backend_options or {}).items():
             text = _text.unparse(value)
             check(lib.interp_config_set_extra(pointer, _text.name(key, 'a name of backend_options'), text, len(text), byref(err)), err)

@@ -79,6 +79,9 @@ SPEC_CPU_ASKED = 2
 SPEC_PIDS_ASKED = 4
 SPEC_INODES_ASKED = 8
 SPEC_FILE_ASKED = 16
+SPEC_WORKSPACE_ASKED = 32
+MOUNT_WRITABLE = 1
+MOUNT_RUNTIME = 2
 NTS = 18446744073709551615
 FOREVER = 18446744073709551615
 UNKNOWN = 18446744073709551615
@@ -110,6 +113,8 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_cancel_free': (None, _POINTER),
     'interp_cancel_new': (_I32, _POINTER, _OUT, _OUT),
     'interp_cancel_ref': (_POINTER, _POINTER),
+    'interp_config_add_mount': (_I32, _POINTER, _TEXT, _TEXT, _TEXT, _OUT),
+    'interp_config_add_runtime': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_free': (None, _POINTER),
     'interp_config_json': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_config_new': (_I32, _POINTER, _OUT, _OUT),
@@ -128,6 +133,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_grace_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_idle_output_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_image': (_I32, _POINTER, _TEXT, _OUT),
+    'interp_config_set_interpreter': (_I32, _POINTER, _TEXT, _TEXT, _OUT),
     'interp_config_set_isolation': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_json': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
     'interp_config_set_memory_bytes': (_I32, _POINTER, _U64, _OUT),
@@ -271,6 +277,8 @@ class Library:
     interp_cancel_free: Any
     interp_cancel_new: Any
     interp_cancel_ref: Any
+    interp_config_add_mount: Any
+    interp_config_add_runtime: Any
     interp_config_free: Any
     interp_config_json: Any
     interp_config_new: Any
@@ -289,6 +297,7 @@ class Library:
     interp_config_set_grace_ms: Any
     interp_config_set_idle_output_ms: Any
     interp_config_set_image: Any
+    interp_config_set_interpreter: Any
     interp_config_set_isolation: Any
     interp_config_set_json: Any
     interp_config_set_memory_bytes: Any

@@ -18,7 +18,7 @@ from .errors import ClosedError, check
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, Callable, Dict, Mapping, Optional, Type
+    from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Type
 
     from typing_extensions import Unpack
 
@@ -36,14 +36,19 @@ class Session:
     Options go by name; README.md lists them and `help(interp.ConfigOptions)` names them. Beside them: `env` for all interpreters, `backend_options`
     ({"docker.certs": "/dir"}) for what only one backend knows, `cancel` to end the opening, `context` instead of the default one.
 
+    `mounts` are directories and files of this machine to show inside: (source, target, mode), read-only unless the mode is "rw". `interpreters` names the
+    interpreter of a language, as {"python": "/home/me/venv/bin/python"}; what it needs appears at the same path, read-only. `runtimes` are more directories of software.
+
     One thread at a time may use it; a second one gets `BusyError`. `shutdown`, `close`, `Exec.cancel` and `Cancel.fire` are for any thread."""
 
     def __init__(self, *, context: Optional[Context] = None, env: Optional[_config.Env] = None, backend_options: Optional[Mapping[str, Any]] = None,
-                 cancel: Optional[Cancel] = None, **options: 'Unpack[ConfigOptions]') -> None:
+                 mounts: Optional[Iterable[_config.Mount]] = None, runtimes: Optional[Iterable[_config.PathLike]] = None,
+                 interpreters: Optional[Mapping[str, _config.PathLike]] = None, cancel: Optional[Cancel] = None,
+                 **options: 'Unpack[ConfigOptions]') -> None:
         self._context = context or default_context()
         x = self._context._handle.enter()
         try:
-            config = _config.new_config(x, env, backend_options, cancel, options)
+            config = _config.new_config(x, env, backend_options, cancel, options, _config.HostFiles(mounts, runtimes, interpreters))
             pointer, call, err = c_void_p(), c_void_p(), c_void_p()
             try:
                 check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)

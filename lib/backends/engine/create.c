@@ -80,12 +80,14 @@ void interp__create_body(struct interp__box *b, struct interp__buf *out)
     interp__buf_str(out, ",");
     tmpfs(b, out, "/run", RUN_BYTES, split ? "0755" : "1777", "noexec");
     for (size_t at = 0; at < b->volumes.len; at += strlen((char *)b->volumes.p + at) + 1)
-        if (!is_ours((char *)b->volumes.p + at)) {
+        if (!is_ours((char *)b->volumes.p + at) && !interp__binds_has(b, (char *)b->volumes.p + at)) {
             interp__buf_str(out, ",");
             tmpfs(b, out, (char *)b->volumes.p + at, s->workspace_bytes, "1777", "exec");
         }
     /* NoCopy: what an image has there would fill a volume that somebody has emptied */
-    interp__buf_fmt(out, "},\"Mounts\":[{\"Type\":\"volume\",\"Source\":\"%s\",\"Target\":\"/.interp\",\"ReadOnly\":true,\"VolumeOptions\":{\"NoCopy\":true}}]}}", b->volume);
+    interp__buf_fmt(out, "},\"Mounts\":[{\"Type\":\"volume\",\"Source\":\"%s\",\"Target\":\"/.interp\",\"ReadOnly\":true,\"VolumeOptions\":{\"NoCopy\":true}}", b->volume);
+    interp__binds_body(b, out);
+    interp__buf_str(out, "]}}");
 }
 
 /* ---- read back */
@@ -140,12 +142,12 @@ static int agent_mount_ok(const struct interp__json *j, const struct interp__box
 }
 
 /* Nothing else of the engine's machine: a volume that the image declares, or what the engine's configuration adds to every container. */
-static const char *foreign_mount(const struct interp__json *j)
+static const char *foreign_mount(const struct interp__json *j, const struct interp__box *b)
 {
     uint32_t list = interp__answer_at(j, 0, "Mounts"), i = list + 1;
     for (uint32_t k = 0; k < interp__json_at(j, list)->count; k++, i = interp__json_at(j, i)->next) {
         const char *type = interp__answer_text(j, i, "Type"), *at = interp__answer_text(j, i, "Destination");
-        if (strcmp(type, "tmpfs") != 0 && strcmp(at, "/.interp") != 0 && interp__answer_true(j, i, "RW"))
+        if (strcmp(type, "tmpfs") != 0 && strcmp(at, "/.interp") != 0 && !interp__binds_has(b, at) && interp__answer_true(j, i, "RW"))
             return at;
     }
     return NULL;
@@ -216,8 +218,10 @@ int interp__create_check(struct interp__box *b, struct interp__buf *reached, str
         r = refused(f, "no_new_privs", "");
     else if (!agent_mount_ok(&j, b))
         r = refused(f, "the agent's volume, read-only", "");
-    else if (foreign_mount(&j))
-        r = interp__engine_fail(f, INTERP_E_ISOLATION, "engine-mount", 0, "", "the engine gave the sandbox a writable place of its own at %.200s", foreign_mount(&j));
+    else if (interp__binds_check(b, &j, interp__answer_at(&j, 0, "Mounts"), f))
+        r = -1;
+    else if (foreign_mount(&j, b))
+        r = interp__engine_fail(f, INTERP_E_ISOLATION, "engine-mount", 0, "", "the engine gave the sandbox a writable place of its own at %.200s", foreign_mount(&j, b));
     else if (is_host(&j, "HostConfig/PidMode") || is_host(&j, "HostConfig/IpcMode") || is_host(&j, "HostConfig/UTSMode") || is_host(&j, "HostConfig/UsernsMode"))
         r = refused(f, "namespaces of its own", "");
     /* Podman's compat answer has HostConfig.Runtime as "oci" whatever was asked; only OCIRuntime is the truth (podman #28429) */
@@ -247,10 +251,12 @@ int interp__create_check(struct interp__box *b, struct interp__buf *reached, str
         interp__json_text(reached, id, strlen(id));
         if (b->user)   /* older runtimes make a tmpfs over an image's /home writable for root only, and no root is there to change it */
             interp__buf_str(reached, ",\"home\":\"/workspace\"");
+        interp__binds_reached(b, reached);
         interp__buf_str(reached, ",\"unenforced\":[");
         const char *comma = "";
         const struct { int ok; const char *name; } list[] = { { cpus, "cpu_millis" }, { pids, "pids" }, { inodes, "workspace_inodes" },
-                                                                { file, "file_bytes" }, { ulimit_ok(&j, "nofile", s->descriptors), "descriptors" } };
+                                                                { file, "file_bytes" }, { ulimit_ok(&j, "nofile", s->descriptors), "descriptors" },
+                                                                { !memmem(b->binds.p ? b->binds.p : (const uint8_t *)"", b->binds.len, "\0rw", 4), "mounted_bytes" } };
         for (unsigned i = 0; i < sizeof list / sizeof *list; i++)
             if (!list[i].ok) {
                 interp__buf_fmt(reached, "%s\"%s\"", comma, list[i].name);

@@ -26,6 +26,7 @@ static void free_box(struct interp__box *b)
     interp__rest_rest(&b->rest);
     interp__buf_free(&b->dead);
     interp__buf_free(&b->volumes);
+    interp__buf_free(&b->binds);
     char *texts[] = { b->image, b->pull, b->runtime, b->user };
     for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
         interp__free(&b->mem, texts[i]);
@@ -56,6 +57,7 @@ static interp_status start(void *backend, enum interp__engine_task task, const i
     interp__buf_init(&b->rest.sent, &b->mem);
     interp__buf_init(&b->dead, &b->mem);
     interp__buf_init(&b->volumes, &b->mem);
+    interp__buf_init(&b->binds, &b->mem);
     *inst = b;
     if (interp__box_start(b, &f))
         interp__box_fail(b, &f);

@@ -157,6 +157,7 @@ struct interp__box {
     enum interp__engine_task task;
     uint8_t failed, created, helper_made, unsure, said_version, asking, filling, put, recalled, again_once, pulled;
     struct interp__buf dead;           /* names to remove, NUL behind each */
+    struct interp__buf binds;          /* what is shown of the host's files: source, target, "ro" or "rw", NUL behind each */
     struct interp__buf volumes;        /* paths that the image declares as volumes, NUL behind each */
     int64_t pid;                       /* of the process that made it: a forked child may only forget */
     char pull_error[512];              /* an `error` line among a pull's */
@@ -189,6 +190,12 @@ int  interp__start_failed(struct interp__box *b, struct interp__engine_failure *
 /* create.c */
 void interp__create_body(struct interp__box *b, struct interp__buf *out);
 int  interp__create_check(struct interp__box *b, struct interp__buf *reached, struct interp__engine_failure *f);   /* the read-back; -1: refused */
+/* binds.c: directories of the host inside */
+int  interp__binds_take(struct interp__box *b, struct interp__engine_failure *f);      /* looks at the spec's; -1: refused */
+void interp__binds_body(const struct interp__box *b, struct interp__buf *out);         /* members of Mounts, each after a comma */
+int  interp__binds_check(const struct interp__box *b, const struct interp__json *j, uint32_t mounts, struct interp__engine_failure *f);
+void interp__binds_reached(const struct interp__box *b, struct interp__buf *reached);
+int  interp__binds_has(const struct interp__box *b, const char *target);
 /* image.c */
 void interp__image_path(struct interp__buf *out, const char *image);                   /* percent-encoded */
 void interp__pull_path(struct interp__buf *out, const char *image);

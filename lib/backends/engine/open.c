@@ -814,7 +814,7 @@ int interp__box_start(struct interp__box *b, struct interp__engine_failure *f)
         snprintf(random + 2 * i, 3, "%02x", bytes[i]);
     snprintf(b->name, sizeof b->name, "libinterp-%s", random);
     snprintf(b->helper, sizeof b->helper, "libinterp-%s-helper", random);
-    if (find_endpoint(b, f))
+    if (find_endpoint(b, f) || interp__binds_take(b, f))
         return -1;
     if (!(b->known = known_of(b->s, &b->where)))
         return interp__engine_fail(f, INTERP_E_NOMEM, "host-memory", 0, "", "out of memory");
@@ -826,6 +826,8 @@ int interp__box_start(struct interp__box *b, struct interp__engine_failure *f)
     /* the spec's texts are borrowed for the duration of open */
     b->spec.image = b->spec.pull = b->spec.endpoint = b->spec.runtime = b->spec.user = b->spec.owner_label = NULL;
     b->spec.session_id = b->session;
+    b->spec.mount_sources = b->spec.mount_targets = b->spec.interpreter_languages = b->spec.interpreters = NULL;
+    b->spec.mount_flags = NULL;
     ask(b);
     interp__box_step(b);
     return 0;

@@ -13,41 +13,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/lines.h"
 #include "cgroup.h"
-
-/* Calls line for each line of a file of /proc; longer lines than the buffer are skipped. */
-static int each_line(const char *path, void (*line)(void *, char *), void *arg)
-{
-    char buf[8192];
-    size_t have = 0;
-    int skip = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    for (;;) {
-        char *start = buf, *end;
-        ssize_t n = read(fd, buf + have, sizeof buf - have);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        have += (size_t)n;
-        while ((end = memchr(start, '\n', have - (size_t)(start - buf)))) {
-            *end = 0;
-            if (!skip)
-                line(arg, start);
-            skip = 0;
-            start = end + 1;
-        }
-        have -= (size_t)(start - buf);
-        memmove(buf, start, have);
-        if (have == sizeof buf) {
-            have = 0;
-            skip = 1;
-        }
-    }
-    close(fd);
-    return 0;
-}
 
 /* Is word one of the comma-separated words of list? */
 static int in_list(const char *list, const char *word)
@@ -225,7 +192,7 @@ void interp__local_cgroup_find(struct interp__local_cgroup *c)
     c->version = 0;
     c->why = "no cgroup file system is mounted";
     snprintf(c->name, sizeof c->name, "interp-%ld-%llu-%u", (long)getpid(), start_time((long)getpid()), atomic_fetch_add(&instance, 1));
-    if (each_line("/proc/self/cgroup", own_line, &o) < 0 || each_line("/proc/self/mountinfo", mount_line, &o) < 0)
+    if (interp__each_line("/proc/self/cgroup", own_line, &o) < 0 || interp__each_line("/proc/self/mountinfo", mount_line, &o) < 0)
         return;
     /* a hybrid machine has both; the controllers are in one of them */
     if (m.v2.dir[0] && interp__local_v2_find(c, &m) == 0)

@@ -9,8 +9,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
@@ -30,6 +32,9 @@
 #endif
 #ifndef AT_EMPTY_PATH
 #  define AT_EMPTY_PATH 0x1000
+#endif
+#ifndef P_PIDFD
+#  define P_PIDFD 3
 #endif
 #define INTO_CGROUP 0x200000000ULL
 #define STACK 16384
@@ -232,6 +237,58 @@ int interp__local_spawn(struct interp__local_spawn *s)
     s->pid = (pid_t)pid;
     s->pidfd = pidfd;
     return s->err ? -1 : 0;
+}
+
+/* Lives until it is killed, and is there for its namespace only. */
+static BARE int idle(void *p)
+{
+    (void)p;
+    for (;;)
+        raw(SYS_ppoll, 0, 0, 0, 0, 0);
+    return 0;
+}
+
+static int write_maps(long pid, const char *uid_map, const char *gid_map)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/uid_map", pid);
+    if (interp__local_write(AT_FDCWD, path, uid_map) < 0)
+        return -1;
+    snprintf(path, sizeof path, "/proc/%ld/gid_map", pid);
+    return interp__local_write(AT_FDCWD, path, gid_map);
+}
+
+/* A namespace can only be had through a process in it. This one runs beside the caller on memory that is the caller's, and touches none of it but its stack. */
+int interp__local_userns(const char *uid_map, const char *gid_map)
+{
+    uint64_t all = ~UINT64_C(0), old = 0;
+    char path[64];
+    siginfo_t info;
+    int pidfd = -1, fd = -1, e;
+    void *stack = mmap(0, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    struct args a = { .flags = CLONE_VM | CLONE_PIDFD | CLONE_NEWUSER, .pidfd = (uint64_t)(uintptr_t)&pidfd, .stack_size = STACK };
+    long pid;
+    if (stack == MAP_FAILED)
+        return -1;
+    a.stack = (uint64_t)(uintptr_t)stack;
+    raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0);   /* inherited: no handler of the host's runs there */
+    pid = clone_call(&a, idle, 0);
+    raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0);
+    if (pid > 0) {
+        if (write_maps(pid, uid_map, gid_map) == 0) {
+            snprintf(path, sizeof path, "/proc/%ld/ns/user", pid);
+            fd = open(path, O_RDONLY | O_CLOEXEC);
+        }
+        e = errno;
+        (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, 0, 0);
+        while (waitid((idtype_t)P_PIDFD, (id_t)pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
+            ;
+        close(pidfd);
+    } else
+        e = (int)-pid;
+    munmap(stack, STACK);
+    errno = e;
+    return fd;
 }
 
 /* Sealed, so that nothing that runs as /proc/self/exe can rewrite what the next sandbox starts (CVE-2019-5736). */

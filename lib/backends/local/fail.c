@@ -133,6 +133,9 @@ int interp__local_fail_boot(struct interp__local_failure *f, const struct boot_a
         { BOOT_E_MESSAGE, "agent-boot", "Use an agent of the same build as the library.", "The agent did not understand its boot message" },
         { BOOT_E_LIMIT, "limit-unenforceable", "", "A limit can't be set" },
         { BOOT_E_SOURCE, "mount-source", "Name a directory or file that this user can read, by a path without symbolic links.", "A host path can't be shown inside" },
+        { BOOT_E_TARGET, "mount-target", "Take a target whose parents are real directories that can be made or are there, such as /data or /workspace/data.", "A mount can't be placed there" },
+        { BOOT_E_SUBMOUNT, "mount-submounts", "Mount a directory that has no other file system mounted below it, or use a root host.",
+          "Other file systems are mounted below a mount source, and none is carried in" },
         { BOOT_E_MOUNT, "mount", ELSEWHERE, "The sandbox's root can't be built" }
     };
     char step[sizeof a->step + 1];

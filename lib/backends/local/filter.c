@@ -111,6 +111,25 @@ static const struct rule refused[] = {
     { "shmget", EINVAL, 1, { { 2, 04000, 04000 } } }
 };
 
+/* Refused where files of the host can be written: what is made there outlives the sandbox, and the host's own users might run it. openat2 has its mode in
+   memory, where a filter can't look. Flags: CREAT, TMPFILE. */
+static const struct rule refused_shared[] = {
+    { "chmod", EPERM, 1, { { 1, 04000, 04000 } } }, { "chmod", EPERM, 1, { { 1, 02000, 02000 } } },
+    { "fchmod", EPERM, 1, { { 1, 04000, 04000 } } }, { "fchmod", EPERM, 1, { { 1, 02000, 02000 } } },
+    { "fchmodat", EPERM, 1, { { 2, 04000, 04000 } } }, { "fchmodat", EPERM, 1, { { 2, 02000, 02000 } } },
+    { "fchmodat2", EPERM, 1, { { 2, 04000, 04000 } } }, { "fchmodat2", EPERM, 1, { { 2, 02000, 02000 } } },
+    { "creat", EPERM, 1, { { 1, 04000, 04000 } } }, { "creat", EPERM, 1, { { 1, 02000, 02000 } } },
+    { "mknod", EPERM, 1, { { 1, 04000, 04000 } } }, { "mknod", EPERM, 1, { { 1, 02000, 02000 } } },
+    { "mknodat", EPERM, 1, { { 2, 04000, 04000 } } }, { "mknodat", EPERM, 1, { { 2, 02000, 02000 } } },
+    { "open", EPERM, 2, { { 1, 0100, 0100 }, { 2, 04000, 04000 } } }, { "open", EPERM, 2, { { 1, 0100, 0100 }, { 2, 02000, 02000 } } },
+    { "open", EPERM, 2, { { 1, 020000000, 020000000 }, { 2, 04000, 04000 } } }, { "open", EPERM, 2, { { 1, 020000000, 020000000 }, { 2, 02000, 02000 } } },
+    { "openat", EPERM, 2, { { 2, 0100, 0100 }, { 3, 04000, 04000 } } }, { "openat", EPERM, 2, { { 2, 0100, 0100 }, { 3, 02000, 02000 } } },
+    { "openat", EPERM, 2, { { 2, 020000000, 020000000 }, { 3, 04000, 04000 } } }, { "openat", EPERM, 2, { { 2, 020000000, 020000000 }, { 3, 02000, 02000 } } },
+    { "openat2", ENOSYS, 0, { { 0, 0, 0 } } },
+    { "ioctl", EPERM, 1, { { 1, LOW, 0x40086602 } } },   /* FS_IOC_SETFLAGS: immutable, append-only */
+    { "ioctl", EPERM, 1, { { 1, LOW, 0x401c5820 } } }    /* FS_IOC_FSSETXATTR: project ids of quotas */
+};
+
 static int add_rule(scmp_filter_ctx c, uint32_t action, const struct rule *r)
 {
     struct scmp_arg_cmp cmp[2];
@@ -163,13 +182,17 @@ static int fill_allow(scmp_filter_ctx c, unsigned variant, const char **rule)
     return r;
 }
 
-static int fill_refuse(scmp_filter_ctx c, const char **rule)
+static int fill_refuse(scmp_filter_ctx c, unsigned variant, const char **rule)
 {
     unsigned i;
     int r = 0;
     for (i = 0; r == 0 && i < sizeof refused / sizeof *refused; i++) {
         *rule = refused[i].call;
         r = add_rule(c, SCMP_ACT_ERRNO((uint32_t)refused[i].err), &refused[i]);
+    }
+    for (i = 0; r == 0 && (variant & LOCAL_FILTER_SHARED) && i < sizeof refused_shared / sizeof *refused_shared; i++) {
+        *rule = refused_shared[i].call;
+        r = add_rule(c, SCMP_ACT_ERRNO((uint32_t)refused_shared[i].err), &refused_shared[i]);
     }
     return r;
 }
@@ -202,7 +225,7 @@ static int build(int allow, struct boot_filter *code, uint32_t cap, unsigned var
     (void)seccomp_attr_set(c, SCMP_FLTATR_CTL_OPTIMIZE, 2);   /* a binary tree; 2.4 does not have it, and is only slower */
     r = seccomp_attr_set(c, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     if (r == 0)
-        r = allow ? fill_allow(c, variant, rule) : fill_refuse(c, rule);
+        r = allow ? fill_allow(c, variant, rule) : fill_refuse(c, variant, rule);
     if (r == 0) {
         *rule = "export";
         r = export(c, code, cap, n);

@@ -57,6 +57,11 @@ static void free_box(struct interp__local_box *b)
     interp_link *l = b->l;
     if (b->message)
         h->realloc(l, b->message, b->message_size, 0);
+    if (b->shares) {
+        interp__local_shares_close(b->shares);
+        interp__buf_free(&b->shares->interpreters);
+        h->realloc(l, b->shares, sizeof *b->shares, 0);
+    }
     interp__local_group_close(&b->s->cgroup, &b->group);
     interp__local_close(&b->stream);
     interp__local_close(&b->pidfd);
@@ -128,6 +133,8 @@ static interp_status local_open(void *backend, const interp_host_ops *h, interp_
     interp__local_group_init(&b->group);
     *inst = b;
     int started = interp__local_box_start(b, spec, &f) == 0;
+    if (b->shares)
+        interp__local_shares_close(b->shares);   /* the agent has them, or nobody needs them */
     b->unwatched = b->pidfd >= 0 && h->watch(l, b->pidfd, INTERP_IO_IN) != INTERP_OK;   /* its end is then looked for by the timer */
     if (!started)
         return tell(b, &f);

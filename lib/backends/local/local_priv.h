@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 #include "local.h"
+#include "base/buf.h"
 #include "../../guest/boot.h"
 
 #if defined(__x86_64__)
@@ -19,7 +20,7 @@ struct interp__local_failure {
     interp_status code;
     int err;                  /* errno, 0 when no call failed */
     const char *reason, *remedy;   /* static texts */
-    char message[320];
+    char message[640];
 };
 /* Fills f; returns -1 so that callers can return it. */
 int interp__local_failed(struct interp__local_failure *f, interp_status code, const char *reason, int err, const char *remedy, const char *format, ...)
@@ -37,7 +38,8 @@ int interp__local_write_u64(int dir, const char *name, uint64_t value);
 void interp__local_close(int *fd);
 
 /* ---- the boot child (clone.c) */
-#define LOCAL_SPAWN_FDS 16
+#define LOCAL_SHARES 48                /* mounts, runtimes, and what interpreters bring */
+#define LOCAL_SPAWN_FDS (4 + BOOT_CG_COUNT + LOCAL_SHARES)
 struct interp__local_spawn {
     int agent;                         /* sealed image */
     int cgroup;                        /* v2: born in it, -1 = in the host's */
@@ -52,12 +54,14 @@ struct interp__local_spawn {
 enum { LOCAL_STEP_CLONE = 0, LOCAL_STEP_FDS = 1, LOCAL_STEP_MAPS = 2, LOCAL_STEP_CAPS = 3, LOCAL_STEP_EXEC = 4 };
 /* Makes PID 1 of a new sandbox. 0, or -1 with s->step and s->err set. */
 int interp__local_spawn(struct interp__local_spawn *s);
+/* A user namespace with these maps, for an id-mapped mount; -1 with errno. */
+int interp__local_userns(const char *uid_map, const char *gid_map);
 /* The agent's image as a sealed descriptor; -1 with errno. */
 int interp__local_image(const void *data, size_t len);
 
 /* ---- seccomp (filter.c) */
 struct interp__local_filter { struct boot_filter *code; uint32_t nallow, ndeny; };
-enum { LOCAL_FILTER_ONE_ID = 1, LOCAL_FILTER_PINNED = 2, LOCAL_FILTER_VARIANTS = 4 };
+enum { LOCAL_FILTER_ONE_ID = 1, LOCAL_FILTER_PINNED = 2, LOCAL_FILTER_SHARED = 4, LOCAL_FILTER_VARIANTS = 8 };   /* SHARED: files of the host can be written */
 /* Fills code[0..cap); 0, or -1 with the failing rule's name in *rule. */
 int interp__local_filter_build(struct boot_filter *code, uint32_t cap, unsigned variant, uint32_t *nallow, uint32_t *ndeny, const char **rule);
 
@@ -121,9 +125,32 @@ int interp__local_v2_make(struct interp__local_cgroup *c, struct interp__local_g
 int interp__local_v1_remove(struct interp__local_cgroup *c, const char *name);
 int interp__local_v2_remove(int owner, const char *name);
 
-/* ---- sources (sources.c): what of the host's files appears inside */
+/* ---- sources (sources.c): what of the host's files every sandbox sees */
 void interp__local_sources_default(struct boot *b);
-int interp__local_sources_add(struct boot *b, const char *json, size_t len, struct interp__local_failure *f);
+/* Is it below what every sandbox sees? Then it needs no mount of its own. */
+int interp__local_sources_have(const struct boot *b, const char *path);
+
+/* ---- shares (shares.c): what a config shows of the host's files, and how */
+struct interp__local_shares {
+    unsigned n, asked;                 /* sources of the boot message from `first` on; the first `asked` are the config's mounts */
+    uint32_t first;
+    int writable;
+    struct interp__mem mem;
+    struct interp__buf interpreters;   /* for the report: JSON members */
+    struct { int tree; uint8_t flags, mapped; char target[BOOT_PATH]; } share[LOCAL_SHARES];   /* tree: a detached mount of it, -1: the agent opens the path */
+};
+/* Looks at all that the spec names and puts it into the boot message. id: first of the pair of host ids, 0: one id. 0 or -1 with f. */
+int interp__local_shares_plan(struct interp__local_shares *s, struct boot *m, const interp_spec *spec, uint32_t id, struct interp__local_failure *f);
+void interp__local_shares_close(struct interp__local_shares *s);   /* descriptors and memory; what the report needs of share[] stays */
+/* runtime.c: puts one directory of software in, at its own path and where it really is; 0 or -1 with f. -2: it is too much to show (a home, "/"). */
+int interp__local_share_runtime(struct interp__local_shares *s, struct boot *m, const char *path, uint32_t id, struct interp__local_failure *f);
+int interp__local_share_add(struct interp__local_shares *s, struct boot *m, const char *source, const char *target, uint32_t flags, uint32_t id,
+                            struct interp__local_failure *f);
+/* An interpreter of the host's and all that it needs; inside is what stands for it there. */
+int interp__local_interpreter(struct interp__local_shares *s, struct boot *m, const char *language, const char *path, uint32_t id, char inside[BOOT_PATH],
+                              struct interp__local_failure *f);
+/* The directory that keeps this user from a path, in dir; its own name when there is none to name. */
+void interp__local_closed_directory(const char *path, char dir[BOOT_PATH]);
 
 /* ---- the state of a backend instance (state.c) */
 struct interp__local {
@@ -164,6 +191,7 @@ struct interp__local_box {
     size_t message_size, message_len, message_at;
     struct boot_answer answer;
     size_t answer_have;
+    struct interp__local_shares *shares;   /* NULL: none */
     char cpu[16], memory[16], pids[16], unenforced[96];   /* for the report */
 };
 int interp__local_box_start(struct interp__local_box *b, const interp_spec *spec, struct interp__local_failure *f);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/json.h"
 #include "local_priv.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -182,6 +183,11 @@ static int spawn(struct interp__local_box *b, struct boot *m, struct interp__loc
             m->cgroup_mask |= 1u << i;
             sp->fd[sp->nfds++] = b->group.fd[i];
         }
+    for (i = 0; b->shares && i < (int)b->shares->n; i++)
+        if (b->shares->share[i].tree >= 0) {
+            m->source[b->shares->first + (unsigned)i].fd = 3 + sp->nfds;
+            sp->fd[sp->nfds++] = b->shares->share[i].tree;
+        }
     r = interp__local_spawn(sp);
     close(pair[1]);
     close(host);
@@ -227,7 +233,8 @@ static int attempt(struct interp__local_box *b, const interp_spec *spec, int cgr
         *attach = not_ours(f->err);
         return -1;
     }
-    if (interp__local_filter_get(b->s, (b->id ? 0u : LOCAL_FILTER_ONE_ID) | (m->cpu_mask ? LOCAL_FILTER_PINNED : 0u), &filter, f) < 0)
+    if (interp__local_filter_get(b->s, (b->id ? 0u : LOCAL_FILTER_ONE_ID) | (m->cpu_mask ? LOCAL_FILTER_PINNED : 0u) |
+                                       (b->shares && b->shares->writable ? LOCAL_FILTER_SHARED : 0u), &filter, f) < 0)
         return -1;
     fill_message(m, b, spec, filter);
 #ifdef INTERP_TESTING
@@ -251,18 +258,28 @@ static int attempt(struct interp__local_box *b, const interp_spec *spec, int cgr
     return make_message(b, m, filter, f);
 }
 
+static int plan_shares(struct interp__local_box *b, const interp_spec *spec, struct boot *m, struct interp__local_failure *f)
+{
+    if (spec->struct_size < sizeof *spec || (!spec->nmounts && !spec->ninterpreters))
+        return 0;
+    b->shares = b->h->realloc(b->l, 0, 0, sizeof *b->shares);
+    if (!b->shares)
+        return interp__local_failed(f, INTERP_E_NOMEM, "host-memory", ENOMEM, "", "Out of memory.");
+    memset(b->shares, 0, sizeof *b->shares);
+    b->shares->mem = (struct interp__mem){ b->s->fn, b->s->userdata };
+    interp__buf_init(&b->shares->interpreters, &b->shares->mem);
+    return interp__local_shares_plan(b->shares, m, spec, b->id, f);
+}
+
 int interp__local_box_start(struct interp__local_box *b, const interp_spec *spec, struct interp__local_failure *f)
 {
     static const char levels[] = " (The levels `landlock` and `process` are not in this version.)";
-    const char *mounts;
     size_t len;
     struct boot m;
     int cgroup, attach, r;
     if (interp__local_prepare(b->s, b->h, b->l, f) < 0)
         return -1;
     m = b->s->boot;
-    if (b->h->option(b->l, "mounts", &mounts, &len) == INTERP_OK && interp__local_sources_add(&m, mounts, len, f) < 0)
-        return -1;
     if (b->s->ids.two) {
         pthread_mutex_lock(&b->s->lock);
         r = interp__local_ids_take(&b->s->ids, &b->id, f);
@@ -270,6 +287,8 @@ int interp__local_box_start(struct interp__local_box *b, const interp_spec *spec
         if (r < 0)
             return -1;
     }
+    if (plan_shares(b, spec, &m, f) < 0)
+        return -1;
     cgroup = b->s->cgroup.version != 0;
     if (!cgroup && spec->min_isolation == INTERP_ISOLATION_FULL)
         return interp__local_failed(f, INTERP_E_ISOLATION, "cgroup-missing", 0,
@@ -339,19 +358,45 @@ static int core_socket(void)
     return interp__local_read(AT_FDCWD, "/proc/sys/kernel/core_pattern", text, sizeof text) > 0 && text[0] == '@';
 }
 
+/* Those of the config, each with how it stands; what interpreters have brought is theirs. */
+static void report_shares(const struct interp__local_box *b, struct interp__buf *json)
+{
+    const struct interp__local_shares *s = b->shares;
+    const char *comma = "";
+    interp__buf_str(json, ",\"mounts\":[");
+    for (unsigned i = 0; i < s->n; i++) {
+        interp__buf_fmt(json, "%s{\"target\":", comma);
+        interp__json_text(json, s->share[i].target, strlen(s->share[i].target));
+        interp__buf_fmt(json, ",\"mode\":\"%s\",\"how\":\"%s\",\"owner\":\"%s\"%s}", s->share[i].flags & INTERP_MOUNT_WRITABLE ? "rw" : "ro",
+                        b->answer.how[s->first + i] == BOOT_HOW_OVERLAY ? "overlay" : "bind", s->share[i].mapped || !b->id ? "user" : "nobody",
+                        s->share[i].flags & INTERP_MOUNT_RUNTIME ? ",\"runtime\":true" : "");
+        comma = ",";
+    }
+    interp__buf_str(json, "],\"interpreters\":{");
+    interp__buf_add(json, s->interpreters.p, s->interpreters.len);
+    interp__buf_str(json, "}");
+}
+
 void interp__local_box_report(struct interp__local_box *b)
 {
-    char json[512];
     const struct boot_answer *a = &b->answer;
     int version = b->group.made ? b->s->cgroup.version : 0;
-    int n;
+    struct interp__mem mem = { b->s->fn, b->s->userdata };
+    struct interp__buf json;
+    interp__buf_init(&json, &mem);
     if (core_socket())
         unenforced(b, "core_dumps");
-    n = snprintf(json, sizeof json,
-                 "{\"isolation\":\"%s\",\"ids\":\"%s\",\"memory\":\"%s\",\"cpu\":\"%s\",\"pids\":\"%s\",\"landlock\":%u,\"scoped\":%s,"
-                 "\"shared_inodes\":%s,\"cgroup\":\"%s\",\"unenforced\":[%s]}",
-                 version ? "full" : "namespaces", b->id ? "two" : "one", b->memory, b->cpu, b->pids, a->landlock, a->landlock >= 6 ? "true" : "false",
-                 a->overlay ? "false" : "true", version == 2 ? "v2" : version == 1 ? "v1" : "none", b->unenforced);
-    if (n > 0 && (size_t)n < sizeof json)
-        b->h->reached(b->l, json, (size_t)n);
+    if (b->shares && b->shares->writable)
+        unenforced(b, "mounted_bytes");
+    interp__buf_fmt(&json,
+                    "{\"isolation\":\"%s\",\"ids\":\"%s\",\"memory\":\"%s\",\"cpu\":\"%s\",\"pids\":\"%s\",\"landlock\":%u,\"scoped\":%s,"
+                    "\"shared_inodes\":%s,\"cgroup\":\"%s\",\"unenforced\":[%s]",
+                    version ? "full" : "namespaces", b->id ? "two" : "one", b->memory, b->cpu, b->pids, a->landlock, a->landlock >= 6 ? "true" : "false",
+                    a->overlay ? "false" : "true", version == 2 ? "v2" : version == 1 ? "v1" : "none", b->unenforced);
+    if (b->shares)
+        report_shares(b, &json);
+    interp__buf_str(&json, "}");
+    if (!json.bad)
+        b->h->reached(b->l, (char *)json.p, json.len);
+    interp__buf_free(&json);
 }

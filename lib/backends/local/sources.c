@@ -1,5 +1,5 @@
-/* sources.c - which of the host's files a sandbox sees, read-only: the system below /usr, top-level links as they are here (merged /usr or not), an
-   allow-list of run-time folders of /etc, and what the option "local.mounts" names. An interpreter outside /usr needs the same path inside. */
+/* sources.c - which of the host's files every sandbox sees, read-only: the system below /usr, top-level links as they are here (merged /usr or not), and
+   an allow-list of run-time folders of /etc. What a config adds is in shares.c. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ static const char *const etc_prefix[] = { "R", "java", "php" };
 static int add(struct boot *b, const char *path, uint32_t optional)
 {
     struct boot_source *s;
-    if (b->nsources == BOOT_SOURCES || strlen(path) >= BOOT_PATH)
+    if (b->nsources == BOOT_SOURCES - LOCAL_SHARES || strlen(path) >= BOOT_PATH)
         return -1;
     s = &b->source[b->nsources++];
     memset(s, 0, sizeof *s);
@@ -88,49 +88,18 @@ void interp__local_sources_default(struct boot *b)
     closedir(d);
 }
 
-static int bad(struct interp__local_failure *f, const char *why)
+int interp__local_sources_have(const struct boot *b, const char *path)
 {
-    return interp__local_failed(f, INTERP_E_INVAL, "option-value", 0, "Give a JSON array of absolute paths, such as [\"/opt/python\"].",
-                                "The option local.mounts is wrong: %s.", why);
-}
-
-/* A JSON array of plain strings: absolute paths without "..", at most what struct boot holds. */
-int interp__local_sources_add(struct boot *b, const char *json, size_t len, struct interp__local_failure *f)
-{
-    const char *p = json, *end = json + len;
-    char path[BOOT_PATH];
-    enum { FIRST, ITEM, COMMA } state = FIRST;
-    size_t n;
-#define BLANK() while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++
-    BLANK();
-    if (p == end || *p++ != '[')
-        return bad(f, "it is not an array");
-    for (;;) {
-        BLANK();
-        if (p < end && *p == ']' && state != ITEM)
-            return 0;
-        if (p < end && *p == ',' && state == COMMA) {
-            p++;
-            state = ITEM;
-            continue;
-        }
-        if (p == end || *p++ != '"' || state == COMMA)
-            return bad(f, "it is not an array of strings");
-        for (n = 0; p < end && *p != '"'; p++) {
-            if (*p == '\\' || (unsigned char)*p < ' ' || n == sizeof path - 1)
-                return bad(f, "a path has a backslash or control character, or is longer than 191 bytes");
-            path[n++] = *p;
-        }
-        if (p++ >= end)
-            return bad(f, "a string does not end");
-        while (n > 1 && path[n - 1] == '/')
-            n--;
-        path[n] = 0;
-        if (path[0] != '/' || n < 2 || strstr(path, "/../") || strstr(path, "//") || (n >= 3 && !strcmp(path + n - 3, "/..")))
-            return bad(f, "a path is not absolute, or has `..` in it");
-        if (add(b, path, 0) < 0)
-            return bad(f, "there are too many paths");
-        state = COMMA;
+    uint32_t i;
+    for (i = 0; i < b->nsources; i++) {
+        size_t n = strlen(b->source[i].guest);
+        if (!b->source[i].share && !strncmp(path, b->source[i].guest, n) && (path[n] == '/' || path[n] == 0))
+            return 1;
     }
-#undef BLANK
+    for (i = 0; i < b->nlinks; i++) {
+        size_t n = strlen(b->link[i].name);
+        if (path[0] == '/' && !strncmp(path + 1, b->link[i].name, n) && path[n + 1] == '/')
+            return 1;
+    }
+    return 0;
 }
