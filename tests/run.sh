@@ -76,6 +76,7 @@ stage cases-root 300 cases.sh behaviours root
 stage cases-user 300 cases.sh behaviours user
 stage reported-root 400 cases.sh reported root
 stage reported-user 400 cases.sh reported user
+stage own-backend 400 own.sh
 stage attacks-root 400 cases.sh attacks root
 stage attacks-user 400 cases.sh attacks user
 stage readme 120 readme.sh
@@ -88,7 +89,6 @@ stage engines 1800 engines.sh
 stage python 1200 python.sh
 stage rest 300 meson.sh rest
 if [ -n "$all" ] || [ -n "$list" ]; then
-    stage engines-more 2400 engines.sh more
     stage engines-newer 3600 engines.sh newer
     stage kernels-all 3600 kernels.sh all
     stage fuzz-long 14400 fuzz.sh 900

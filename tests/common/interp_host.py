@@ -28,6 +28,7 @@ PROTOTYPES = {
     'interp_cancel_free': (None, _P),
     'interp_ctx_new': (_I, _U32, _PP, _PP),
     'interp_ctx_free': (None, _P),
+    'interp_ctx_add_backend': (_I, _P, _P, _P, _P, _PP),
     'interp_redact_add': (_I, _P, _S, _S, _Z, _PP),
     'interp_config_new': (_I, _P, _PP, _PP),
     'interp_config_set_json': (_I, _P, _S, _Z, _PP),
@@ -128,12 +129,16 @@ def from_json(item):
 
 
 class Host:
-    """One threaded context."""
+    """One threaded context. INTERP_TEST_PLUGIN=/exact/path.so registers a backend out of a plug-in: its function example_backend gives the table."""
 
     def __init__(self, path=None):
         self.lib = load(path)
         self.ctx = _P()
         self.check(self.lib.interp_ctx_new, 0, ctypes.byref(self.ctx))
+        if os.environ.get('INTERP_TEST_PLUGIN'):
+            self.plugin = ctypes.CDLL(os.environ['INTERP_TEST_PLUGIN'])
+            self.plugin.example_backend.restype = _P
+            self.check(self.lib.interp_ctx_add_backend, self.ctx, self.plugin.example_backend(), None, None)
 
     def check(self, function, *arguments):
         err = _P()

@@ -147,14 +147,14 @@ def test_bad_addresses(b):
 
 def test_bad_certs(b):
     """A value that names no directory is refused: it doesn't mean "without TLS"."""
-    option = b.name + '__certs'
+    option = b.backend + '__certs'
     for bad in (5, True, ['/a'], {'path': '/a'}, '/' + 'x' * 511, '/' + 'x' * 5000):
         b.refused('INTERP_E_INVAL', 'endpoint', endpoint='tcp://127.0.0.1:1', **{option: bad})
     with environment(DOCKER_HOST='tcp://127.0.0.1:1', DOCKER_TLS_VERIFY='1', DOCKER_CERT_PATH='/' + 'x' * 511):
-        if b.name == 'docker':
+        if b.backend == 'docker':
             b.refused('INTERP_E_INVAL', 'endpoint', endpoint=None)
     with environment(HOME='/' + 'x' * 511, DOCKER_HOST='tcp://127.0.0.1:1', DOCKER_TLS_VERIFY='1'):
-        if b.name == 'docker':
+        if b.backend == 'docker':
             b.refused('INTERP_E_INVAL', 'endpoint', endpoint=None)
 
 

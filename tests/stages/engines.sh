@@ -1,6 +1,6 @@
 #!/bin/sh
-# engines.sh [more|newer]: Docker and Podman, as this machine runs them or, as root, as the stage starts them itself with roots of their own;
-# more: their faults, the reported cases, Podman of an ordinary user; newer: those out of Debian's newer suites, and gVisor
+# engines.sh [newer]: Docker and Podman, also of an ordinary user, as this machine runs them or, as root, as the stage starts them itself with roots of
+# their own; newer: those out of Debian's newer suites, and gVisor
 . "$root/tests/stages/lib.sh"
 # not `log`: counted has that
 said=$logs/engines-start.log
@@ -28,9 +28,26 @@ if env | grep -qE '^INTERP_TEST_(DOCKER|PODMAN)'; then
     counted 'engines set-up' "$python" "$root/tests/engines/check.py" $labels
     INTERP_TEST_SLOW=${INTERP_TEST_SLOW:-2}
     export INTERP_TEST_SLOW
-    # each engine with the cases that hold for every backend, then with what is an engine's own
+    # each engine with the cases that hold for every backend, then with what is an engine's own; faults: with another engine of its own, so root alone
     cases() { counted "$1 on $2" "$python" "$root/tests/cases/run_$1.py" --backend "$3" --config "{\"image\":\"interp-test:latest\",\"endpoint\":\"$4\"}"; }
     own() { counted "engine tests on $1" "$python" "$root/tests/engine/run.py" --engine "$1"; }
+    faults() { if is_root; then counted "faults of $1" "$python" "$root/tests/engine/run.py" --engine "$1" --faults; else skip "faults of $1" 'not root'; fi; }
+    whole() { cases behaviours "$1" "$1" "$2"; cases reported "$1" "$1" "$2"; own "$1"; faults "$1"; }
+    # lane NAME COMMAND...: beside the others, for engines mostly wait; its output and its counts come with `lanes`
+    lane() {
+        name=$1; shift
+        # shellcheck disable=SC2031
+        (passed=0 failed=0 skipped=0; "$@"; finish) >"$logs/lane-$name.log" 2>&1 &
+        running="$running $name:$!"
+    }
+    lanes() {
+        for one in $running; do
+            wait "${one#*:}"
+            counted "${one%:*}" cat "$logs/lane-${one%:*}.log"
+        done
+        running=
+    }
+    running=
     if [ "${1:-}" = newer ]; then
         for label in $labels; do
             eval "endpoint=\${INTERP_TEST_$label:-}"
@@ -45,15 +62,11 @@ if env | grep -qE '^INTERP_TEST_(DOCKER|PODMAN)'; then
             counted 'behaviours of Python under gVisor' "$python" "$root/tests/cases/run_behaviours.py" --backend docker --language python \
                 --config "{\"image\":\"interp-test:latest\",\"runtime\":\"runsc\",\"endpoint\":\"$INTERP_TEST_DOCKER\"}"
         fi
-    elif [ "${1:-}" = more ]; then
-        # faults: with an engine of their own, so root alone
-        faults() { if is_root; then counted "faults of $1" "$python" "$root/tests/engine/run.py" --engine "$1" --faults; else skip "faults of $1" 'not root'; fi; }
-        [ -z "${INTERP_TEST_DOCKER:-}" ] || { cases reported docker docker "$INTERP_TEST_DOCKER"; faults docker; }
-        [ -z "${INTERP_TEST_PODMAN:-}" ] || { cases reported podman podman "$INTERP_TEST_PODMAN"; faults podman; }
-        [ -z "${INTERP_TEST_PODMAN_ROOTLESS:-}" ] || own podman-rootless
     else
-        [ -z "${INTERP_TEST_DOCKER:-}" ] || { cases behaviours docker docker "$INTERP_TEST_DOCKER"; own docker; }
-        [ -z "${INTERP_TEST_PODMAN:-}" ] || { cases behaviours podman podman "$INTERP_TEST_PODMAN"; own podman; }
+        [ -z "${INTERP_TEST_DOCKER:-}" ] || lane docker whole docker "$INTERP_TEST_DOCKER"
+        [ -z "${INTERP_TEST_PODMAN:-}" ] || lane podman whole podman "$INTERP_TEST_PODMAN"
+        lanes
+        [ -z "${INTERP_TEST_PODMAN_ROOTLESS:-}" ] || own podman-rootless
     fi
 fi
 stop

@@ -22,7 +22,7 @@ add() {
 # counted NAME COMMAND...: runs it, shows its output and adds its counts
 counted() {
     name=$1; shift
-    log=$logs/part.$$.log
+    log=$(mktemp "$logs/part.XXXXXX")
     { "$@"; echo $? >"$log.status"; } 2>&1 | tee "$log" | grep -avE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$'
     add "$name" "$log" "$(cat "$log.status")"
     rm -f "$log" "$log.status"

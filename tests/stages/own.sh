@@ -1,0 +1,20 @@
+#!/bin/sh
+# own.sh: the backend of examples/backend, outside the library and over a socket to another process, under the rows that hold for every backend
+. "$root/tests/stages/lib.sh"
+command -v bwrap >/dev/null 2>&1 || { skip 'a backend of one'\''s own' 'there is no bwrap (package bubblewrap)'; finish; }
+dir=$(mktemp -d)
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+"$python" "$root/examples/backend/server.py" "$dir/socket" >"$logs/own-server.log" 2>&1 &
+server=$!
+for _ in 1 2 3 4 5 6 7 8 9 10; do [ -S "$dir/socket" ] || sleep 0.5; done
+INTERP_TEST_PLUGIN=$build/gcc/examples/backend/remote.so
+export INTERP_TEST_PLUGIN
+for rows in behaviours reported; do
+    counted "$rows on a backend of one's own" "$python" "$root/tests/cases/run_$rows.py" --backend remote --config "{\"remote.socket\":\"$dir/socket\"}"
+done
+# what the server has made ends with its sessions
+for _ in 1 2 3 4 5 6; do pgrep -P "$server" >/dev/null && sleep 0.5; done
+if pgrep -P "$server" >/dev/null; then fail 'a backend of one'\''s own' 'the server still has sandboxes'; else ok; fi
+finish
