@@ -97,6 +97,17 @@ INTERP_API interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, u
 INTERP_API interp_status interp_call_write(interp_call *c, const void *p, size_t n, size_t *taken, interp_error **err);
 /** Ends standard input of an interactive exec once all that was written has been read: the code sees end of file. Twice is fine. T3. Errors: INVAL, CLOSED. */
 INTERP_API interp_status interp_call_write_end(interp_call *c, interp_error **err);
+/** Reads output of an exec by offset, while it runs and after, without taking anything away: up to size bytes of stream (INTERP_STREAM_*) from offset on, counted after redaction. *n bytes are given;
+    *at (may be NULL) is the offset of the first of them: behind offset where what lies between is not kept. Looks once for news, never blocks. OK; AGAIN: nothing there yet; DONE: the exec has ended and
+    there is no more. Ask on with *at + *n.
+    With hold_output the library holds what has not been asked for past: asking from an offset on lets go of what lies before it, so that a reader who goes on in steps misses nothing and gets nothing
+    twice, however long it pauses; the guest stalls meanwhile, as on a full pipe. Offset INTERP_FOREVER lets go of the rest of both streams (buf may be NULL). Without hold_output what the result would keep
+    can be read, until it has been taken, and nothing stalls. interp_call_wait and interp_ctx_next tell of held output that was not there at the last look.
+    T3. Errors: INVAL (no exec, arguments), BUSY, FORKED. */
+INTERP_API interp_status interp_call_output(interp_call *c, int32_t stream, uint64_t offset, void *buf, size_t size, size_t *n, uint64_t *at, interp_error **err);
+/** Sends a signal (Linux's number, 1 to 31) to the processes that the exec has started. SIGINT goes to its kernel too, as Ctrl-C: code that does not catch it ends with outcome error, interrupted
+    "signal", and nothing follows it, unlike a cancel. Without effect before the code runs. T3. Errors: INVAL (no exec, no such signal), CLOSED (it has ended), BUSY. */
+INTERP_API interp_status interp_call_signal(interp_call *c, int32_t sig, interp_error **err);
 /** Next event: OK and *ev (borrowed until the next call of this function or the free), AGAIN, or DONE after the last. Pulling is what lets a streaming guest go on. T3. */
 INTERP_API interp_status interp_call_next(interp_call *c, const interp_event **ev);
 /** Ends a done call: takes the result of an exec (once; *out NULL afterwards or for other kinds; out may be NULL) or the error of another kind. AGAIN when it is not done.

@@ -31,6 +31,11 @@ static void mark_ready(struct interp_call *c)
         interp__loop_poke(&x->loop);
 }
 
+void interp__call_news(struct interp_call *c)
+{
+    mark_ready(c);
+}
+
 static void unmark_ready(struct interp_call *c)
 {
     interp_ctx *x = c->ctx;
@@ -58,6 +63,8 @@ struct interp_call *interp__call_new(struct interp_session *s, int32_t kind, int
     c->refs = 2;   /* the handle and the session's list */
     c->cancel = interp_cancel_ref(cancel);
     c->events_end = &c->events;
+    for (int i = 0; i < 2; i++)
+        interp__buf_init(&c->hold[i].data, &c->ctx->mem);
     c->next = s->calls;
     s->calls = c;
     return c;
@@ -100,6 +107,8 @@ void interp__call_unref(struct interp_call *c)
     interp_ctx *x = c->ctx;
     unmark_ready(c);
     events_free(c);
+    for (int i = 0; i < 2; i++)
+        interp__buf_free(&c->hold[i].data);
     interp_error_free(c->error);
     interp_result_free(c->result);
     interp_cancel_free(c->cancel);
@@ -112,6 +121,7 @@ void interp__call_unthrottle(struct interp_call *c)
     if (!c->exec || c->done)
         return;
     c->exec->queued = 0;
+    interp__hold_release(c);
     for (struct interp_event *e = c->current ? c->current : c->events; e; e = e == c->current ? c->events : e->next) {
         if (!e->channel)
             continue;
@@ -173,13 +183,13 @@ interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t fla
         st = interp__fail(&x->mem, err, INTERP_E_BUSY, "drive-mode", "this context is driven by interp_ctx_dispatch; waiting is for a context made without INTERP_CTX_LOOP");
     uint64_t end = interp__after(interp__now(), interp__ms(timeout_ms));
     /* a wait that only looks comes to no sleep that would see what is there */
-    if (!st && !c->done && !c->events && c->session && c->session->link)
+    if (!st && !c->done && !c->events && !c->unread && c->session && c->session->link)
         interp__loop_poll(c->session->link->loop, 0);
-    while (!st && !c->done && !c->events) {
+    while (!st && !c->done && !c->events && !c->unread) {
         struct interp_session *s = c->session;
         uint64_t now = interp__now();
         interp__session_drive(s, now);
-        if (c->done || c->events)
+        if (c->done || c->events || c->unread)
             break;
         if (now >= end) {
             st = INTERP_AGAIN;
@@ -197,6 +207,7 @@ interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t fla
         if (interp__loop_poll(s->link->loop, interp__min(due, end)) < 0 && flags & INTERP_WAIT_INTR)
             st = INTERP_E_INTR;
     }
+    c->unread = 0;   /* told once, or looked at by now: else nobody would ever wait again */
     leave(in);
     return st == INTERP_E_INTR ? interp__fail(&x->mem, err, st, "signal", "a signal came; call again to go on waiting") : st;
 }

@@ -285,6 +285,8 @@ struct interp_event {
     size_t len;
     char data[];                                   /* NUL behind */
 };
+/* Output of one stream that waits to be read by offset (hold_output). */
+struct interp__hold { struct interp__buf data; uint64_t base; uint32_t raw; };   /* base: offset of its first byte; raw: bytes of the guest's whose credit it holds back */
 struct interp_call {
     interp_ctx *ctx;
     struct interp_session *session;
@@ -303,6 +305,10 @@ struct interp_call {
     uint64_t deadline;                             /* of a restart */
     struct interp_event *events, **events_end, *current;
     uint64_t last_seq;
+    struct interp__hold hold[2];
+    uint8_t holding;                               /* hold_output, until the reader lets go */
+    uint8_t unread;                                /* held output came since the reader last looked */
+    uint8_t read_by_offset;                        /* somebody asks for output while it runs: what redaction holds back is not for the end only */
     struct interp__exec *exec;
     struct interp__kernel *kernel;                 /* restart */
     struct interp_event done_event;                /* last: it has no data */
@@ -312,6 +318,7 @@ void interp__call_done(struct interp_call *c, interp_error *e);                /
 void interp__call_event(struct interp_call *c, struct interp_event *e);        /* takes e */
 void interp__call_unref(struct interp_call *c);
 void interp__call_drop(struct interp_session *s, struct interp_call *c);       /* the handle is gone: abandons what is unfinished */
+void interp__call_news(struct interp_call *c);                                  /* a LOOP context names it */
 void interp__call_unthrottle(struct interp_call *c);                            /* gives the credit of all unpulled events back */
 /* What an event costs: an agent may send output byte by byte. */
 static inline size_t interp__event_cost(size_t n)
@@ -428,6 +435,7 @@ void interp__session_flush(struct interp_session *s);
 void interp__peer_hello(struct interp_session *s);
 void interp__peer_frame(struct interp_session *s, uint8_t type, uint8_t flags, uint16_t channel, const void *p, size_t n);
 void interp__peer_credit(struct interp_session *s, uint16_t channel, uint32_t bytes);
+void interp__peer_signal(struct interp_session *s, const struct interp__exec *e, uint8_t sig);
 void interp__peer_interrupt(struct interp_session *s, struct interp__exec *e, int hard);
 void interp__peer_pump(struct interp_session *s);                              /* code, stdin, blobs, as credit allows */
 int  interp__peer_read(struct interp_session *s);                              /* 0, 1: more may be there, -1: the session is gone */
@@ -456,6 +464,9 @@ uint64_t interp__exec_idle_due(const struct interp__exec *e);
 void interp__exec_free(struct interp_session *s, struct interp__exec *e);
 struct interp__exec *interp__exec_by_id(struct interp_session *s, const uint8_t id[WIRE_ID]);
 struct interp__exec *interp__exec_by_channel(struct interp_session *s, uint16_t channel);
+/* live.c */
+int  interp__hold_put(struct interp_call *c, int stream, uint64_t offset, const uint8_t *p, size_t n, size_t raw);   /* 1: it keeps the credit of raw */
+void interp__hold_release(struct interp_call *c);                               /* gives its credit back: nothing is stalled any more */
 /* redact.c: what comes from a sandbox passes here before anybody sees it */
 /* Redacts into s->redacted; *r is made at first use. Without memory a label stands for the bytes. */
 void interp__redact_out(struct interp_session *s, struct interp__redactor **r, const void *p, size_t n);

@@ -152,6 +152,7 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
     e->cpu = interp__ms(r->v.cpu_time_set ? r->v.cpu_time : s->v.cpu_time);
     e->idle_output = interp__ms(r->v.idle_output_set ? r->v.idle_output : s->v.idle_output);
     e->streaming = r->v.stream != 0;
+    c->holding = c->read_by_offset = r->v.hold_output != 0;
     e->interactive = r->v.interactive != 0;
     e->has_input = e->interactive || (r->has_input && r->input.len > 0);
     e->input_closed = !e->interactive;
@@ -191,7 +192,7 @@ void interp__exec_room(struct interp_session *s, struct interp__exec *e)
 uint64_t interp__exec_silent_due(const struct interp__exec *e)
 {
     const struct interp_call *c = e->call;
-    if (!e->sent || e->ending || e->idle_output == INTERP__NEVER || e->kernel->state != INTERP__KERNEL_ALIVE || c->events || c->current)
+    if (!e->sent || e->ending || e->idle_output == INTERP__NEVER || e->kernel->state != INTERP__KERNEL_ALIVE || c->events || c->current || c->hold[0].raw || c->hold[1].raw)
         return INTERP__NEVER;
     return interp__after(interp__after(e->heard, e->idle_output), interp__after(e->grace, INTERP__SLACK_NS));
 }
@@ -298,6 +299,8 @@ static void put(struct interp_session *s, struct interp__exec *e, int stream, co
             e->dropped[stream - 1] += n;
     }
     interp__stream_feed(&e->out[stream - 1], p, n);
+    if (c->holding)
+        held = interp__hold_put(c, stream, offset, p, n, raw);
     if (!held && raw)
         interp__peer_credit(s, channel, (uint32_t)raw);
 }
@@ -320,14 +323,14 @@ void interp__exec_output(struct interp_session *s, struct interp__exec *e, int s
     interp__redact_out(s, r, p, n);
     int held = *r && interp__redactor_held(*r);
     e->idle[stream - 1] = held ? INTERP__IDLE_SOFT : INTERP__IDLE_NONE;
-    e->held_since[stream - 1] = held && e->streaming ? interp__now() : 0;
+    e->held_since[stream - 1] = held ? e->heard : 0;
     put_redacted(s, e, stream, n);
 }
 
 uint64_t interp__exec_idle_due(const struct interp__exec *e)
 {
     uint64_t due = INTERP__NEVER;
-    for (int i = 0; i < 2 && e->streaming; i++)   /* else nobody waits for it */
+    for (int i = 0; i < 2 && (e->streaming || e->call->read_by_offset); i++)   /* else nobody waits for it */
         if (e->redact[i] && e->idle[i] != INTERP__IDLE_NONE)
             due = interp__min(due, interp__after(e->held_since[i], interp__ms(e->idle[i] == INTERP__IDLE_SOFT ? INTERP__REDACT_IDLE_MS : INTERP__REDACT_HARD_MS)));
     return due;
@@ -498,6 +501,10 @@ static void guest_word(struct interp__exec *e, uint8_t word, uint8_t interrupted
         r->outcome = r->exit_code == 0 ? INTERP_OUTCOME_OK : INTERP_OUTCOME_ERROR;
         break;
     case WIRE_WORD_INTERRUPTED:
+        if (interrupted == WIRE_CAUSE_SIGNAL) {   /* a signal of the host's, which the code did not catch */
+            r->outcome = INTERP_OUTCOME_ERROR;
+            break;
+        }
         r->outcome = interrupted == WIRE_CAUSE_CANCEL ? INTERP_OUTCOME_CANCELLED : INTERP_OUTCOME_TIMEOUT;
         r->claimed_by = "host";   /* the deadline or the cancel was ours; the agent takes this word only after its signal */
         break;
@@ -510,10 +517,11 @@ static void guest_word(struct interp__exec *e, uint8_t word, uint8_t interrupted
 
 void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const struct wire_exit *m)
 {
-    static const char *const causes[] = { "", "wall", "cpu", "idle_output", "cancel" };
+    static const char *const causes[] = { "", "wall", "cpu", "idle_output", "cancel", "signal" };
     interp_result *r = e->result;
     struct interp__kernel *k = e->kernel;
-    uint8_t interrupted = m->interrupted <= WIRE_CAUSE_CANCEL ? m->interrupted : WIRE_CAUSE_NONE;
+    uint8_t interrupted = m->interrupted <= WIRE_CAUSE_SIGNAL ? m->interrupted : WIRE_CAUSE_NONE;
+    int ended = interrupted && interrupted != WIRE_CAUSE_SIGNAL;   /* by a deadline or a cancel */
     int script = k->language->kind == WIRE_KIND_SCRIPT;
     int32_t lost_state = script && k->had_exec ? INTERP_STATE_RESTORED : INTERP_STATE_RESET;
     r->interrupted = causes[interrupted];
@@ -541,7 +549,7 @@ void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const s
             r->outcome = INTERP_OUTCOME_OOM, r->cause = "memory";
         else if (m->signal == 25)
             r->outcome = INTERP_OUTCOME_LIMIT, r->cause = "file_size";
-        else if (interrupted)   /* our signal ended it: an interpreter that does not catch SIGINT */
+        else if (ended)   /* our signal ended it: an interpreter that does not catch SIGINT */
             r->outcome = interrupted == WIRE_CAUSE_CANCEL ? INTERP_OUTCOME_CANCELLED : INTERP_OUTCOME_TIMEOUT;
         else if (script && m->signal <= 0)   /* exec cmd, set -e: the shell's own end is the exec's */
             r->outcome = m->exit_code == 0 ? INTERP_OUTCOME_OK : INTERP_OUTCOME_ERROR;
@@ -566,7 +574,7 @@ void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const s
         r->state = e->broken ? INTERP_STATE_RESET : lost_state;
     }
     if (r->outcome == INTERP_OUTCOME_TIMEOUT && !*r->cause)
-        r->cause = interrupted && interrupted != WIRE_CAUSE_CANCEL ? causes[interrupted] : "wall";
+        r->cause = ended && interrupted != WIRE_CAUSE_CANCEL ? causes[interrupted] : "wall";
     if (m->kernel_state != WIRE_KERNEL_ALIVE) {
         k->state = INTERP__KERNEL_DEAD;
         if (r->state == INTERP_STATE_PRESERVED)   /* it gave its word and was gone before the exec's end */

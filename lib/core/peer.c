@@ -62,6 +62,14 @@ void interp__peer_interrupt(struct interp_session *s, struct interp__exec *e, in
     interp__peer_frame(s, WIRE_INTERRUPT, 0, 0, b, sizeof b);
 }
 
+void interp__peer_signal(struct interp_session *s, const struct interp__exec *e, uint8_t sig)
+{
+    uint8_t b[WIRE_ID + 1];
+    memcpy(b, e->id, WIRE_ID);
+    b[WIRE_ID] = sig;
+    interp__peer_frame(s, WIRE_SIGNAL, 0, 0, b, sizeof b);
+}
+
 /* ---- out: code, stdin, blobs */
 
 /* Sends what credit and the buffer allow; the last piece says END, unless more may come. Returns the new position. */

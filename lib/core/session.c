@@ -426,6 +426,8 @@ interp_status interp_session_exec_start(interp_session *s, const interp_request 
         st = interp__fail(&s->mem, err, INTERP_E_BUSY, "kernel-busy", "kernel \"%s\" of %s has an exec in flight: wait for it, cancel it, or use another kernel", k->name, l->name);
     if (!st && !k && !(k = interp__kernel_add(s, l, r->v.kernel)))
         st = s->next_kernel < INTERP__KERNELS_MAX ? interp__nomem(err) : interp__fail(&s->mem, err, INTERP_E_LIMIT, "kernels", "the session has 16 kernels already: use one of them");
+    if (!st && r->v.stream && r->v.hold_output)
+        st = interp__fail(&s->mem, err, INTERP_E_INVAL, "option-conflict", "stream and hold_output exclude each other: output goes to events, or waits for interp_call_output");
     if (!st && !(c = interp__call_new(s, INTERP_CALL_EXEC, r->cancel)))
         st = interp__nomem(err);
     if (!st && !(c->exec = interp__exec_new(s, r, k, c, err))) {
@@ -664,6 +666,8 @@ interp_status interp_session_exec(interp_session *s, const interp_request *r, in
         st = interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "interp_session_exec: out is NULL");
     if (!st)
         st = interp_session_exec_start(s, r, &call, err);
+    if (!st && r->v.hold_output)
+        (void)interp_call_output(call, INTERP_STREAM_STDOUT, INTERP_FOREVER, NULL, 0, NULL, NULL, NULL);   /* nobody will read it */
     return st ? st : complete(call, out, NULL, err);
 }
 

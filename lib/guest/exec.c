@@ -30,7 +30,7 @@ static void exec_exit(struct kernel *k)
 {
     struct exec *x = &k->x;
     struct wire_exit m = {
-        .how = x->how, .status = x->how == WIRE_HOW_FINAL ? x->word : 0, .interrupted = x->cause, .exit_code = -1, .memory_peak = UINT64_MAX,
+        .how = x->how, .status = x->how == WIRE_HOW_FINAL ? x->word : 0, .interrupted = x->cause ? x->cause : x->asked ? WIRE_CAUSE_SIGNAL : WIRE_CAUSE_NONE, .exit_code = -1, .memory_peak = UINT64_MAX,
         .flags = x->exit_flags | (x->ran ? WIRE_EXIT_RAN : 0)
     };
     memcpy(m.id, x->id, WIRE_ID);

@@ -96,7 +96,7 @@ static int header_good(struct kernel *k)
     case 'o':
         return k->kind != WIRE_KIND_PASSED && !x->opened && !f->json_len && !f->bin_len;
     case 'f': /* before its code was handed over whole it can't be an answer to it */
-        return f->status >= WIRE_WORD_OK && f->status <= (x->cause ? WIRE_WORD_INTERRUPTED : WIRE_WORD_EXIT) && x->ran;
+        return f->status >= WIRE_WORD_OK && f->status <= (x->cause || x->asked ? WIRE_WORD_INTERRUPTED : WIRE_WORD_EXIT) && x->ran;
     default:
         return 0;
     }

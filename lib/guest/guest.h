@@ -102,7 +102,8 @@ enum exec_phase { X_NONE, X_WAIT, X_RUN, X_LAST, X_DRAIN };   /* LAST: the kerne
 #define PAST 16u
 struct usage_mark { uint64_t cpu, orphans, oom, pids_max, peak; uint8_t peak_reset; int past[PAST]; };   /* past: older processes that the clock of /proc can't tell from the exec's own */
 struct exec {
-    uint8_t phase, cause, stage, ran, how, word, stdin_end, stdin_lost, opened, in_ready, nudges;
+    uint8_t phase, cause, asked, stage,                       /* asked: the host has sent a SIGINT of its own */
+             ran, how, word, stdin_end, stdin_lost, opened, in_ready, nudges;
     uint8_t id[WIRE_ID];
     uint16_t base;
     uint32_t flags, number, token, code_bytes, code_seen, credit[3], code_eaten, code_credited, stdin_seen, stdin_eaten, stdin_credited, left[2], control_left, code_skip;
@@ -174,6 +175,7 @@ int  feed_kernel(struct kernel *k);
 int  feed_stdin(struct kernel *k);
 /* ladder.c */
 void     ladder_interrupt(const uint8_t id[WIRE_ID], uint8_t cause, int hard);
+void     ladder_signal(const uint8_t id[WIRE_ID], uint8_t sig);
 void     ladder_step(struct kernel *k);
 uint64_t ladder_since(const struct exec *x);                  /* clock ticks since boot at the exec's start, as /proc counts */
 uint64_t ladder_timer(const struct kernel *k);
@@ -212,13 +214,13 @@ uint64_t proc_shared(int pid);
 uint64_t proc_share(int pid);
 
 /* ---- supervisor.c: the other process */
-enum sup_op { SUP_SPAWN = 1, SUP_INT, SUP_TERM, SUP_KILL_CHILDREN, SUP_END, SUP_STARTED, SUP_FAILED, SUP_DIED, SUP_GONE, SUP_SIGNALLED };
+enum sup_op { SUP_SPAWN = 1, SUP_INT, SUP_TERM, SUP_KILL_CHILDREN, SUP_SIGNAL, SUP_END, SUP_STARTED, SUP_FAILED, SUP_DIED, SUP_GONE, SUP_SIGNALLED };
 struct sup_message { uint32_t op; int32_t pid, code, signal; uint32_t proven; int32_t error; uint64_t since, cpu, cpu_self; };
 int  supervisor_fork(struct kernel *k);                       /* 0 or a negative error */
 long supervisor_send(struct kernel *k, const struct sup_message *m, const int *fds, int nfds);
-static inline long supervisor_order(struct kernel *k, uint32_t op, uint64_t since)
+static inline long supervisor_order(struct kernel *k, uint32_t op, uint64_t since, int sig)     /* sig: of SUP_SIGNAL */
 {
-    struct sup_message m = { .op = op, .since = since };
+    struct sup_message m = { .op = op, .since = since, .signal = sig };
     return supervisor_send(k, &m, NULL, 0);
 }
 _Noreturn void spawn_child(struct kernel *k, const int fds[3]);   /* spawn.c: becomes the kernel */

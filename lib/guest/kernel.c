@@ -90,7 +90,7 @@ void kernel_kill(struct kernel *k, uint8_t how, uint8_t ready_status)
     case K_READY:
         k->stage = K_DYING;
         k->how = how;
-        supervisor_order(k, SUP_END, 0);
+        supervisor_order(k, SUP_END, 0, 0);
         break;
     default:
         break;
@@ -110,7 +110,7 @@ void kernel_stop(uint16_t id)
     if (k->stage == K_DEAD && k->supervisor >= 0) {
         k->stage = K_DYING;
         k->how = WIRE_HOW_STOPPED;
-        supervisor_order(k, SUP_END, 0);
+        supervisor_order(k, SUP_END, 0, 0);
     } else
         kernel_kill(k, WIRE_HOW_STOPPED, WIRE_READY_FAILED);
 }

@@ -26,11 +26,11 @@ static uint64_t rung(const struct exec *x, int n)
     }
 }
 
-static void order(struct kernel *k, enum sup_op op)
+static void order(struct kernel *k, enum sup_op op, int sig)
 {
-    if (supervisor_order(k, op, ladder_since(&k->x)) >= 0)
+    if (supervisor_order(k, op, ladder_since(&k->x), sig) >= 0)
         k->unheard++;
-    k->interrupted = 1;
+    k->interrupted |= op != SUP_SIGNAL || sig == SIGINT;
 }
 
 static void begin(struct kernel *k, uint8_t cause, int hard)
@@ -52,7 +52,7 @@ static void begin(struct kernel *k, uint8_t cause, int hard)
         kernel_kill(k, WIRE_HOW_KILLED, 0);
     } else {
         x->stage = 1;
-        order(k, SUP_INT);
+        order(k, SUP_INT, 0);
     }
 }
 
@@ -61,6 +61,17 @@ void ladder_interrupt(const uint8_t id[WIRE_ID], uint8_t cause, int hard)
     for (struct kernel *k = kernels; k < kernels + KERNELS; k++)
         if ((k->x.phase == X_WAIT || k->x.phase == X_RUN) && memcmp(k->x.id, id, WIRE_ID) == 0) {
             begin(k, cause, hard);
+            return;
+        }
+}
+
+/* A signal of the host's. Before the code runs there is nobody to hear it. */
+void ladder_signal(const uint8_t id[WIRE_ID], uint8_t sig)
+{
+    for (struct kernel *k = kernels; k < kernels + KERNELS; k++)
+        if (k->x.phase == X_RUN && k->stage == K_READY && memcmp(k->x.id, id, WIRE_ID) == 0) {
+            k->x.asked |= sig == SIGINT;
+            order(k, SUP_SIGNAL, sig);
             return;
         }
 }
@@ -114,7 +125,7 @@ void ladder_step(struct kernel *k)
         if (x->stage == 4)
             kernel_kill(k, WIRE_HOW_KILLED, 0);
         else
-            order(k, op[x->stage]);
+            order(k, op[x->stage], 0);
         x->stage++;
     }
 }

@@ -254,6 +254,15 @@ static void dispatch(const struct wire_frame *f)
         ladder_interrupt(id, cause, hard);
         return;
     }
+    case WIRE_SIGNAL: {
+        uint8_t id[WIRE_ID];
+        interp__wire_bytes(&in, id, WIRE_ID);
+        uint8_t sig = interp__wire_u8(&in);
+        if (in.bad || !sig || sig > WIRE_SIGNAL_MAX)
+            fatal("protocol", "malformed SIGNAL");
+        ladder_signal(id, sig);
+        return;
+    }
     default:
         fatal("protocol", "a frame that nobody asked for"); /* REPLY: there are no requests yet */
     }

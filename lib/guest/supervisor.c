@@ -97,7 +97,7 @@ static _Noreturn void end_tree(void)
     sys_exit(0);
 }
 
-/* The interrupt tree: the kernel and what it started since `since` that does not ignore SIGINT; what lost its parent meanwhile hangs on us. */
+/* The kernel and what it started since `since`, for a SIGINT only what does not ignore it; what lost its parent meanwhile hangs on us. */
 static void signal_tree(int sig, int kernel_sig, uint64_t since)
 {
     if (tree_pid && kernel_sig)
@@ -105,11 +105,12 @@ static void signal_tree(int sig, int kernel_sig, uint64_t since)
     if (!tree_pid)
         return;
     unsigned n = proc_scan(sock); /* on a crowded machine this takes a while: the next rung does not wait for it */
-    proc_mark_tree(n, tree_pid, PROC_SINCE | PROC_HEARS, since);
+    int only = PROC_SINCE | (sig == SIGINT ? PROC_HEARS : 0);
+    proc_mark_tree(n, tree_pid, only, since);
     struct proc *kernel = proc_find(n, tree_pid);
     if (kernel)
         kernel->start = 0;
-    proc_mark_tree(n, (int)sys_getpid(), PROC_SINCE | PROC_HEARS, since);
+    proc_mark_tree(n, (int)sys_getpid(), only, since);
     for (unsigned i = 0; i < n; i++)
         if (procs[i].mark)
             sys_kill(procs[i].pid, sig);
@@ -164,6 +165,10 @@ static void order(void)
         signal_tree(SIGKILL, 0, m.since);
         if (tree_pid)
             sys_kill(tree_pid, SIGINT);
+        tell(SUP_SIGNALLED, 0, 0, 0);
+        break;
+    case SUP_SIGNAL:
+        signal_tree(m.signal, m.signal == SIGINT ? SIGINT : 0, m.since);
         tell(SUP_SIGNALLED, 0, 0, 0);
         break;
     default:

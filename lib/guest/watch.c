@@ -100,7 +100,7 @@ void watch_step(void)
     worst->x.exit_flags |= WIRE_EXIT_WATCH;
     if (worst->stage == K_DEAD) { /* a shell's left-over tree */
         worst->stage = K_DYING;
-        supervisor_order(worst, SUP_END, 0);
+        supervisor_order(worst, SUP_END, 0, 0);
     } else
         kernel_kill(worst, WIRE_HOW_KILLED, WIRE_READY_LIMIT);
 }

@@ -245,6 +245,35 @@ int interp__stream_finish(struct interp__stream *s, struct interp__kept *k)
     return k->head ? 0 : -1;
 }
 
+/* From a start of head_len bytes and an end of tail_len, which lies in a ring of size cap from `from` on. */
+static size_t read_kept(const void *head, size_t head_len, const uint8_t *ring, size_t cap, size_t from, size_t tail_len, uint64_t total, uint64_t offset, void *out, size_t n, uint64_t *at)
+{
+    uint64_t tail = total - tail_len;
+    *at = offset;
+    if (offset < head_len) {
+        size_t k = head_len - (size_t)offset < n ? head_len - (size_t)offset : n;
+        memcpy(out, (const char *)head + offset, k);
+        return k;
+    }
+    if (!tail_len || offset >= total)
+        return 0;
+    *at = offset < tail ? tail : offset;
+    size_t skip = (size_t)(*at - tail), k = tail_len - skip < n ? tail_len - skip : n, p = (from + skip) % cap, first = k < cap - p ? k : cap - p;
+    memcpy(out, ring + p, first);
+    memcpy((char *)out + first, ring, k - first);
+    return k;
+}
+
+size_t interp__stream_read(const struct interp__stream *s, uint64_t offset, void *out, size_t n, uint64_t *at)
+{
+    return read_kept(s->head.p, s->head.len, s->tail, s->tail_cap + LOOK, s->tail_at, s->tail_len, s->total, offset, out, n, at);
+}
+
+size_t interp__kept_read(const struct interp__kept *k, uint64_t offset, void *out, size_t n, uint64_t *at)
+{
+    return read_kept(k->head, k->head_len, (const uint8_t *)k->tail, k->tail_len, 0, k->tail_len, k->total, offset, out, n, at);
+}
+
 void interp__stream_free(struct interp__stream *s)
 {
     interp__buf_free(&s->head);

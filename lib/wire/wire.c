@@ -47,7 +47,7 @@ static int may_send(uint8_t type, int from_agent)
         return 1;
     case WIRE_WELCOME: case WIRE_FATAL: case WIRE_KERNEL_READY: case WIRE_KERNEL_GONE: case WIRE_EXIT: case WIRE_LATE: case WIRE_REQUEST:
         return from_agent;
-    case WIRE_HELLO: case WIRE_NOP: case WIRE_BYE: case WIRE_KERNEL_START: case WIRE_KERNEL_STOP: case WIRE_EXEC: case WIRE_INTERRUPT: case WIRE_REPLY:
+    case WIRE_HELLO: case WIRE_NOP: case WIRE_BYE: case WIRE_KERNEL_START: case WIRE_KERNEL_STOP: case WIRE_EXEC: case WIRE_INTERRUPT: case WIRE_SIGNAL: case WIRE_REPLY:
         return !from_agent;
     default:
         return 0;

@@ -102,8 +102,10 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_call_free': (None, _POINTER),
     'interp_call_kind': (_I32, _POINTER),
     'interp_call_next': (_I32, _POINTER, _OUT),
+    'interp_call_output': (_I32, _POINTER, _I32, _U64, _POINTER, _SIZE, _SIZE_OUT, _U64_OUT, _OUT),
     'interp_call_session': (_POINTER, _POINTER),
     'interp_call_set_userdata': (None, _POINTER, _POINTER),
+    'interp_call_signal': (_I32, _POINTER, _I32, _OUT),
     'interp_call_userdata': (_POINTER, _POINTER),
     'interp_call_wait': (_I32, _POINTER, _U64, _U32, _OUT),
     'interp_call_write': (_I32, _POINTER, _POINTER, _SIZE, _SIZE_OUT, _OUT),
@@ -198,6 +200,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_request_set_cpu_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_env': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
     'interp_request_set_grace_ms': (_I32, _POINTER, _U64, _OUT),
+    'interp_request_set_hold_output': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_idle_output_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_interactive': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_json': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
@@ -266,8 +269,10 @@ class Library:
     interp_call_free: Any
     interp_call_kind: Any
     interp_call_next: Any
+    interp_call_output: Any
     interp_call_session: Any
     interp_call_set_userdata: Any
+    interp_call_signal: Any
     interp_call_userdata: Any
     interp_call_wait: Any
     interp_call_write: Any
@@ -362,6 +367,7 @@ class Library:
     interp_request_set_cpu_ms: Any
     interp_request_set_env: Any
     interp_request_set_grace_ms: Any
+    interp_request_set_hold_output: Any
     interp_request_set_idle_output_ms: Any
     interp_request_set_interactive: Any
     interp_request_set_json: Any

@@ -37,4 +37,5 @@ REQUEST = {
     'cpu_ms': int,
     'idle_output_ms': int,
     'interactive': bool,
+    'hold_output': bool,
 }

@@ -86,3 +86,6 @@ class RequestOptions(TypedDict, total=False):
     # 1: standard input stays open after what the request brings; interp_call_write feeds it, interp_call_write_end ends it. 0: it ends
     # there.
     interactive: Optional[bool]
+    # 1: output waits for interp_call_output; what nobody reads on stalls the guest, so that no byte is lost. 0: interp_call_output gives
+    # what the result would keep. Not together with stream.
+    hold_output: Optional[bool]

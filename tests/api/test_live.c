@@ -1,0 +1,285 @@
+/* test_live.c - execs that run while nobody waits: output by offset, signals, several kernels at work.
+   SPDX-License-Identifier: MIT */
+#include "api.h"
+
+struct box { interp_ctx *x; interp_session *s; };
+static struct box new_box(uint32_t flags)
+{
+    struct box b = { new_ctx(flags), NULL };
+    b.s = flags ? loop_open(b.x, NULL) : open_with(b.x, NULL);
+    return b;
+}
+static void free_box(struct box *b)
+{
+    interp_session_close(b->s);
+    interp_ctx_free(b->x);
+}
+static interp_call *start(struct box *b, const char *language, const char *code, const char *json)
+{
+    interp_call *k = NULL;
+    interp_request *r = new_request(b->x, language, code, json);
+    NEED(interp_session_exec_start(b->s, r, &k, ERR));
+    interp_request_free(r);
+    return k;
+}
+
+/* ---- output by offset */
+
+#define LINES 60000u
+/* What each stream holds: LINES numbered lines; at any offset the right byte is known. */
+static char wanted(uint64_t at, int stream)
+{
+    char line[16];
+    snprintf(line, sizeof line, "%c%08u\n", stream == INTERP_STREAM_STDOUT ? 'o' : 'e', (unsigned)(at / 10));
+    return line[at % 10];
+}
+static const char WRITER[] = "import sys\n"
+                             "for i in range(60000):\n"
+                             "    sys.stdout.write('o%08d\\n' % i)\n"
+                             "    sys.stderr.write('e%08d\\n' % i)\n";
+
+/* Reads on in steps of odd sizes, with pauses in which nobody drives anything. Returns the bytes of the stream; gaps are added up in *missing. */
+static uint64_t read_on(struct box *b, interp_call *k, uint64_t missing[2], unsigned pause_us)
+{
+    uint64_t at[2] = { 0, 0 }, seed = 7;
+    int open[2] = { 1, 1 };
+    static char buf[70000];
+    while (open[0] || open[1]) {
+        for (int i = 0; i < 2; i++) {
+            size_t want = 1 + tap_random(&seed) % sizeof buf, n = 0;
+            uint64_t from = 0;
+            interp_status st = interp_call_output(k, i + 1, at[i], buf, want, &n, &from, ERR);
+            if (st == INTERP_DONE || st == INTERP_AGAIN) {
+                CHECK_INT(n, 0);
+                open[i] = st == INTERP_AGAIN;
+                continue;
+            }
+            NEED(st);
+            REQUIRE(n > 0 && n <= want && from >= at[i]);
+            missing[i] += from - at[i];
+            for (size_t j = 0; j < n; j++)
+                if (buf[j] != wanted(from + j, i + 1))
+                    FAIL("stream %d: a wrong byte at offset %llu", i + 1, (unsigned long long)(from + j));
+            at[i] = from + n;
+        }
+        if (pause_us && tap_random(&seed) % 8 == 0)
+            usleep(pause_us);
+        if (b->x && interp_ctx_fd(b->x) >= 0) {
+            struct pollfd p = { interp_ctx_fd(b->x), POLLIN, 0 };
+            interp_call *ready;
+            poll(&p, 1, 50);
+            (void)interp_ctx_dispatch(b->x, NULL);
+            while (interp_ctx_next(b->x, &ready) == INTERP_OK)
+                ;
+        } else
+            (void)interp_call_wait(k, 50, 0, NULL);
+    }
+    CHECK_INT(at[1], LINES * 10);
+    return at[0];
+}
+
+/* The bar of yielding: with hold_output no byte is lost or comes twice, in both ways of driving, whatever the pauses. */
+TEST(held_output_is_exact)
+{
+    for (int loop = 0; loop < 2; loop++) {
+        struct box b = new_box(loop ? INTERP_CTX_LOOP : 0);
+        uint64_t missing[2] = { 0, 0 };
+        interp_call *k = start(&b, "python", WRITER, "{\"hold_output\":1}");
+        CHECK_INT(read_on(&b, k, missing, 15000), LINES * 10);
+        CHECK_INT(missing[0] + missing[1], 0);
+        interp_result *r = NULL;
+        NEED(interp_call_finish(k, &r, ERR));
+        EXPECT_OK(r);
+        CHECK_INT(interp_result_total_bytes(r, INTERP_STREAM_STDOUT), LINES * 10);
+        interp_result_free(r);
+        interp_call_free(k);
+        free_box(&b);
+    }
+}
+
+/* A reader that stays away stalls the code and nothing else; a deadline still ends it, and letting go sets it free. */
+TEST(held_output_stalls)
+{
+    struct box b = new_box(0);
+    interp_call *k = start(&b, "python", WRITER, "{\"hold_output\":1,\"timeout_ms\":1500,\"grace_ms\":1000}");
+    EXPECT_RUN(b.s, "bash", "echo beside", "beside\n");
+    interp_result *r = finish_exec(k);
+    EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", 0);
+    CHECK(interp_result_total_bytes(r, INTERP_STREAM_STDOUT) < LINES * 10);
+    interp_result_free(r);
+    k = start(&b, "python", WRITER, "{\"hold_output\":1}");
+    char c;
+    size_t n = 0;
+    for (int i = 0; i < 400 && interp_call_output(k, INTERP_STREAM_STDOUT, 0, &c, 1, &n, NULL, ERR) == INTERP_AGAIN; i++)
+        (void)interp_call_wait(k, 20, 0, NULL);
+    CHECK_INT(n, 1);
+    int full = 0;
+    for (int i = 0; i < 40000 && !full; i++)
+        full = interp_call_wait(k, 300, 0, NULL) == INTERP_AGAIN;   /* each piece is told once; then all is full */
+    CHECK(full);
+    OK(interp_call_output(k, INTERP_STREAM_STDOUT, INTERP_FOREVER, NULL, 0, NULL, NULL, ERR));
+    r = finish_exec(k);
+    EXPECT_OK(r);
+    CHECK_INT(interp_result_total_bytes(r, INTERP_STREAM_STDERR), LINES * 10);
+    interp_result_free(r);
+    /* the blocking form has no reader */
+    r = exec_with(b.x, b.s, "python", WRITER, "{\"hold_output\":1}");
+    EXPECT_OK(r);
+    interp_result_free(r);
+    k = start(&b, "python", WRITER, "{\"hold_output\":1}");
+    interp_call_free(k);   /* abandoned: the session goes on */
+    EXPECT_RUN(b.s, "python", "print(1)", "1\n");
+    free_box(&b);
+}
+
+/* Without hold_output: what the result would keep, with gaps that are told; nothing stalls. */
+TEST(kept_output)
+{
+    struct box b = new_box(0);
+    interp_call *k = start(&b, "bash", "for i in 1 2 3; do echo line $i; sleep 0.15; done", NULL);
+    char seen[100] = "", buf[16];
+    size_t have = 0, n;
+    uint64_t at;
+    interp_status st;
+    while ((st = interp_call_output(k, INTERP_STREAM_STDOUT, have, buf, sizeof buf, &n, &at, ERR)) != INTERP_DONE) {
+        if (st == INTERP_AGAIN) {
+            (void)interp_call_wait(k, 30, 0, NULL);
+            continue;
+        }
+        NEED(st);
+        CHECK_INT(at, have);
+        memcpy(seen + have, buf, n);
+        have += n;
+    }
+    CHECK_STR(seen, "line 1\nline 2\nline 3\n");
+    IS(interp_call_output(k, INTERP_STREAM_STDOUT, 7, buf, 6, &n, NULL, ERR), INTERP_OK);   /* again, after the end */
+    CHECK_MEM(buf, "line 2", 6);
+    interp_result *r = finish_exec(k);
+    EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "line 1\nline 2\nline 3\n");
+    interp_result_free(r);
+    uint64_t missing[2] = { 0, 0 };
+    k = start(&b, "python", WRITER, NULL);
+    CHECK_INT(read_on(&b, k, missing, 0), LINES * 10);
+    wait_done(k);
+    memset(missing, 0, sizeof missing);
+    CHECK_INT(read_on(&b, k, missing, 0), LINES * 10);   /* once more: head, gap, tail */
+    CHECK_INT(missing[0], LINES * 10 - (64u << 10));
+    r = finish_exec(k);
+    EXPECT_OK(r);
+    interp_result_free(r);
+    free_box(&b);
+}
+
+/* What redaction holds back does not stay back while the code goes on; no secret comes out by it. */
+TEST(redacted_by_offset)
+{
+    struct box b = new_box(0);
+    OK(interp_redact_add(b.x, "KEY", "hunter2-hunter2", 15, ERR));
+    interp_call *k = start(&b, "python", "import time, sys\nsys.stdout.write('a hunter2-hun'); sys.stdout.flush()\ntime.sleep(0.6)\nsys.stdout.write('ter2 b\\nprompt? hunter2'); sys.stdout.flush()\ntime.sleep(60)", "{\"hold_output\":1}");
+    char seen[256] = "", buf[64];
+    size_t have = 0, n;
+    for (int i = 0; i < 500 && !strstr(seen, "prompt?"); i++)
+        if (interp_call_output(k, INTERP_STREAM_STDOUT, have, buf, sizeof buf, &n, NULL, ERR) == INTERP_OK)
+            memcpy(seen + have, buf, n), have += n;
+        else
+            (void)interp_call_wait(k, 20, 0, NULL);
+    CHECK(strstr(seen, "a [REDACTED:KEY] b\nprompt?"));
+    CHECK(!strstr(seen, "hunter2-hunter2"));
+    interp_call_free(k);
+    free_box(&b);
+}
+
+TEST(output_arguments)
+{
+    struct box b = new_box(0);
+    interp_call *k = start(&b, "bash", "echo x", NULL);
+    char c;
+    size_t n;
+    SAYS(interp_call_output(k, 3, 0, &c, 1, &n, NULL, ERR), INTERP_E_INVAL, "stream");
+    IS(interp_call_output(k, INTERP_STREAM_STDOUT, 0, NULL, 1, &n, NULL, ERR), INTERP_E_INVAL);
+    IS(interp_call_output(k, INTERP_STREAM_STDOUT, 0, &c, 0, &n, NULL, ERR), INTERP_E_INVAL);
+    IS(interp_call_output(NULL, INTERP_STREAM_STDOUT, 0, &c, 1, &n, NULL, ERR), INTERP_E_INVAL);
+    interp_result_free(finish_exec(k));
+    NEED(interp_session_restart_start(b.s, "bash", NULL, &k, ERR));
+    SAYS(interp_call_output(k, INTERP_STREAM_STDOUT, 0, &c, 1, &n, NULL, ERR), INTERP_E_INVAL, "exec");
+    wait_done(k);
+    interp_call_free(k);
+    interp_request *r = new_request(b.x, "bash", "echo", "{\"stream\":1,\"hold_output\":1}");
+    SAYS(interp_session_exec_start(b.s, r, &k, ERR), INTERP_E_INVAL, "hold_output");
+    interp_request_free(r);
+    free_box(&b);
+}
+
+/* ---- signals */
+
+static void until(interp_call *k, const char *want)
+{
+    char buf[4096];
+    size_t n;
+    for (int i = 0; i < 1000; i++) {
+        n = 0;
+        (void)interp_call_output(k, INTERP_STREAM_STDOUT, 0, buf, sizeof buf - 1, &n, NULL, NULL);
+        buf[n] = 0;
+        if (strstr(buf, want))
+            return;
+        (void)interp_call_wait(k, 10, 0, NULL);
+    }
+    FAIL("\"%s\" never came", want);
+}
+
+TEST(signals)
+{
+    struct box b = new_box(0);
+    /* caught by the code: its own affair */
+    interp_call *k = start(&b, "python", "import time\nprint('ready', flush=True)\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('caught')", NULL);
+    until(k, "ready");
+    OK(interp_call_signal(k, SIGINT, ERR));
+    interp_result *r = finish_exec(k);
+    EXPECT_OK(r);
+    CHECK_STR(interp_result_interrupted(r), "signal");
+    EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "ready\ncaught\n");
+    interp_result_free(r);
+    /* not caught: an error, the state stays, in every language */
+    static const struct { const char *language, *code, *after, *want; } rows[] = {
+        { "python", "kept = 1; import time; print('ready', flush=True); time.sleep(60)", "print(kept)", "1\n" },
+        { "bash", "kept=1; echo ready; sleep 60", "echo $kept", "1\n" },
+        { "javascript", "var kept = 1; console.log('ready'); for (;;) {}", "console.log(kept)", "1\n" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (i == 2 && !has_program("/usr/bin/node"))
+            continue;
+        k = start(&b, rows[i].language, rows[i].code, NULL);
+        until(k, "ready");
+        OK(interp_call_signal(k, SIGINT, ERR));
+        r = finish_exec(k);
+        EXPECT(r, INTERP_OUTCOME_ERROR, "", INTERP_STATE_PRESERVED);
+        CHECK_STR(interp_result_interrupted(r), "signal");
+        interp_result_free(r);
+        EXPECT_RUN(b.s, rows[i].language, rows[i].after, rows[i].want);
+    }
+    /* any other goes to what the exec started, not to the kernel */
+    k = start(&b, "bash", "echo ready; sleep 60; echo \"it ended with $?\"", NULL);
+    until(k, "ready");
+    usleep(100000);
+    OK(interp_call_signal(k, SIGTERM, ERR));
+    r = finish_exec(k);
+    EXPECT_OK(r);
+    EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "ready\nit ended with 143\n");
+    CHECK_STR(interp_result_interrupted(r), "");
+    interp_result_free(r);
+    k = start(&b, "bash", "bash -c 'trap \"echo got usr1; exit 4\" USR1; echo ready; while :; do sleep 0.05; done'; echo $?", NULL);
+    until(k, "ready");
+    OK(interp_call_signal(k, SIGUSR1, ERR));
+    r = finish_exec(k);
+    CHECK(strstr(interp_result_text(r, INTERP_STREAM_STDOUT, NULL), "got usr1\n4\n"));
+    interp_result_free(r);
+    k = start(&b, "bash", "echo x", NULL);
+    IS(interp_call_signal(k, 0, ERR), INTERP_E_INVAL);
+    IS(interp_call_signal(k, 32, ERR), INTERP_E_INVAL);
+    wait_done(k);
+    IS(interp_call_signal(k, SIGINT, ERR), INTERP_E_CLOSED);
+    interp_call_free(k);
+    free_box(&b);
+}
+
+TAP_MAIN()
