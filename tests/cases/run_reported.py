@@ -11,10 +11,12 @@ import re
 import signal
 import sys
 import threading
+import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'common'))
 import interp_host
+import invariants
 import runner
 
 MIB = 1 << 20
@@ -30,6 +32,8 @@ HOST_STEPS = {'SEC-01': lambda: os.environ.update(PROBE_TOKEN='tok-91', DATABASE
                                  signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM}))}
 
 
+# Options of the rows that have another name here, as far as this build of the library has them.
+OPTIONS = {'clean_output': 'clean_terminal', 'merge_streams': 'merge_streams'}
 PACKAGES = re.compile(r'^\s*(?:import|from) (matplotlib|numpy|pandas|PIL)\b', re.M)        # an image need not have them
 
 
@@ -37,7 +41,7 @@ class Skip(Exception):
     pass
 
 
-def options_of(option):
+def options_of(option, has=lambda name: True):
     config = {}
     for key, value in option.items():
         if key == 'memory_mb':
@@ -48,6 +52,10 @@ def options_of(option):
             config['pids'] = value
         elif key == 'env':
             config['env'] = {k: 'e' * 300000 if v == '<300000 x e>' else v for k, v in value.items()}
+        elif key == 'cpu_time_s':
+            config['cpu_ms'] = value * 1000
+        elif key in OPTIONS and has(OPTIONS[key]):
+            config[OPTIONS[key]] = int(value)
         elif key == 'secrets':   # known to the code, and registered
             config['env'] = dict(config.get('env', {}), **value)
         elif key == 'max_output_bytes':
@@ -68,17 +76,27 @@ class Row:
         self.config = {'backend': options.backend, 'env': {name: value}}
         self.config.update(json.loads(options.config))
         self.session, self.bad, self.slow, self.partly = None, [], [], set()
-        self.saved = None
+        self.mark = mark
+        self.done, self.facts, self.undo = [], {}, []      # for invariants.py
 
-    def check_needs(self, steps):
+    def has(self, option):
+        return self.host.lib.interp_has(('option.' + option).encode()) == 1
+
+    def open_more(self, without=()):
+        """Another session like the row's."""
+        return self.host.open({k: v for k, v in self.config.items() if k not in without})
+
+    def check_needs(self, steps, top=True):
         """Raises Skip before anything runs."""
-        for step in steps:
+        for number, step in enumerate(steps):
             if 'repeat' in step:
-                self.check_needs(step['steps'])
+                self.check_needs(step['steps'], False)
+            elif 'parallel' in step:
+                self.check_needs([s for s in step['parallel'] if 'host' not in s or self.row['id'] not in invariants.MEANWHILE], False)
             elif 'option' in step:
-                options_of({k: v for k, v in step['option'].items() if k != 'new_session'})
+                options_of({k: v for k, v in step['option'].items() if k != 'new_session'}, self.has)
             elif 'host' in step:
-                if self.row['id'] not in HOST_STEPS:
+                if self.row['id'] not in HOST_STEPS and not (top and number in invariants.HOST.get(self.row['id'], ())):
                     raise Skip('needs a host step: %s' % step['host'])
             elif 'code_generated' in step:
                 if self.row['id'] not in GENERATED:
@@ -89,18 +107,29 @@ class Row:
                 raise Skip('needs %s' % ', '.join(sorted(set(step) - {'code', 'timeout_s', 'language', 'at_s'})))
 
     def expectations(self, path):
-        return [e for e in self.row['expect'].get('steps', []) if str(e['at']) == path or isinstance(e['at'], int) and str(e['at']) == path]
+        return [e for e in self.row['expect'].get('steps', []) if str(e['at']) == path or str(e['at']) == path.rpartition('.')[0] + '.*']
 
     def run(self):
         self.check_needs(self.row['steps'])
+        identifier = self.row['id']
         try:
+            if identifier in invariants.BEFORE:
+                invariants.BEFORE[identifier](self)
             self.steps(self.row['steps'], '')
+            if identifier in invariants.STILL and not self.bad:
+                self.open()
+                self.bad += invariants.STILL[identifier](self)
             if self.row['expect'].get('session_usable_after') and self.session:
                 x = self.session.exec('bash', 'echo usable')
                 if x.bytes('stdout') != b'usable\n':
                     self.bad.append('not usable afterwards: %s' % x)
+            self.close()
+            if identifier in invariants.GONE:
+                self.bad += invariants.GONE[identifier](self)
         finally:
             self.close()
+            for undo in reversed(self.undo):
+                undo()
 
     def close(self):
         if self.session:
@@ -119,21 +148,41 @@ class Row:
                 option = dict(step['option'])
                 if option.pop('new_session', False) or self.session:
                     self.close()
-                more = options_of(option)
+                more = options_of(option, self.has)
                 for name, value in option.get('secrets', {}).items():
                     self.host.redact(name, value)
                 if 'env' in more:
                     more['env'] = dict(self.config['env'], **more['env'])
                 self.config.update(more)
                 self.judge(path, None, self.open(), step)
+            elif 'parallel' in step:
+                if self.open() is None:
+                    self.parallel(step['parallel'], path)
             elif 'host' in step:
-                HOST_STEPS[self.row['id']]()
+                if self.row['id'] in HOST_STEPS:
+                    HOST_STEPS[self.row['id']]()
+                else:
+                    self.open()
+                    invariants.HOST[self.row['id']][number](self)
             elif 'close' in step:
                 self.close()
             else:
                 error = self.open()
                 if error is None:
                     self.code(path, step)
+
+    def parallel(self, steps, path):
+        def one(number, step):
+            time.sleep(step.get('at_s', 0))
+            if 'host' in step:
+                invariants.MEANWHILE[self.row['id']](self)
+            else:
+                self.code('%s.%d' % (path, number), step)
+        threads = [threading.Thread(target=one, args=pair) for pair in enumerate(steps)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
 
     def open(self):
         """The error, when there is no session and none can be had."""
@@ -154,10 +203,12 @@ class Row:
         cancel = [step['cancel_after_s'] * 1000] if 'cancel_after_s' in step else []
         code = GENERATED[self.row['id']] if 'code_generated' in step else step['code']
         try:
-            x, error = self.session.exec(language, code, cancel_ms=cancel, **members), None
+            self.session.event_delay_s = self.facts.get('event_delay_s', 0)
+            x, error = self.session.exec(language, code, cancel_ms=cancel, stream=self.row['id'] not in invariants.NOT_STREAMED, **members), None
             self.bad += ['step %s: %s' % (path, d) for d in interp_host.disagreements(x)]
         except interp_host.InterpError as e:
             x, error = None, e
+        self.done.append((path, x, error))
         self.judge(path, x, error, step)
 
     def judge(self, path, x, error, step):
@@ -189,7 +240,8 @@ class Row:
             if not condition:
                 self.bad.append('step %s: %s' % (path, ' '.join(str(w) for w in what)))
         if words:
-            want(r['outcome'] in words or (r['outcome'] == 'lost' and 'backend_error' in words), 'outcome', r['outcome'], 'not', words)
+            ended = r['outcome'] in ('lost', 'cancelled') and 'closed' in words         # an exec that was running then
+            want(r['outcome'] in words or ended or (r['outcome'] == 'lost' and 'backend_error' in words), 'outcome', r['outcome'], 'not', words)
         out, err = x.bytes('stdout'), x.bytes('stderr')
         shown = text(err) + ((r.get('error') or {}).get('traceback') or '' if language in ('python', 'javascript') else '')
         for key, v in wanted.items():
@@ -204,7 +256,7 @@ class Row:
             elif key == 'stdout':
                 want(text(out) == v, 'stdout %.300r not %.300r' % (text(out), v))
             elif key == 'stdout_if_ok':
-                want(r['outcome'] != 'ok' or text(out) == v, 'stdout %.300r not %.300r' % (text(out), v))
+                want(r['outcome'] != 'ok' or text(out) in [w.replace('\\n', '\n') for w in self.listed(v)], 'stdout %.300r not %.300r' % (text(out), v))
             elif key == 'stderr':
                 want(shown == v, 'stderr %.300r not %.300r' % (shown, v))
             elif key in ('stdout_hex', 'stderr_hex'):
@@ -222,6 +274,11 @@ class Row:
             elif key == 'max_wall_s':
                 if x.ms > v * 1000 * runner.SLOW:
                     self.slow.append('step %s took %.1f s, at most %s' % (path, x.ms / 1e3, v))
+            elif key == 'images':
+                shown = [m for b in r['rich'] + [r['value'] or {'mime': {}}] for m in b['mime'] if m.startswith('image/')]
+                want(len(shown) == v, 'pictures', shown, 'not', v)
+            elif key == 'backend_error':
+                want((r['outcome'] == 'lost') == v, 'outcome', r['outcome'])
             elif key == 'oom':
                 want((r['outcome'] == 'oom') == v or not v and r['outcome'] != 'oom', 'oom is', r['outcome'])
             elif key == 'limit_kind':
@@ -268,7 +325,7 @@ def attempt(host, row, options, mark):
         except Exception as e:
             r.bad.append('%s: %s' % (type(e).__name__, e))
         box['row'] = r
-    if row['id'] in HOST_STEPS:
+    if row['id'] in HOST_STEPS or row['id'] in invariants.MAIN_THREAD:
         keep = {s: signal.getsignal(s) for s in (signal.SIGCHLD, signal.SIGPIPE)}
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, set())
         work()
@@ -314,8 +371,9 @@ def main():
             rest = runner.left_over(mark)
             if rest:
                 r.bad.append('left after close: %s' % '; '.join(rest))
-            if r.partly or row['expect'].get('invariants'):
-                print('partly checked %s: %s' % (name, '; '.join(sorted(r.partly) + row['expect'].get('invariants', []))))
+            rest = invariants.REST.get(name, []) if invariants.checked(name) else row['expect'].get('invariants', [])
+            if r.partly or rest:
+                print('partly checked %s: %s' % (name, '; '.join(sorted(r.partly) + rest)))
             if r.bad or r.slow:
                 tally.fail(name, row['symptom'], *(r.bad + r.slow))
             else:

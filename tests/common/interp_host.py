@@ -189,6 +189,8 @@ class Host:
 
 
 class Session:
+    event_delay_s = 0       # what a slow consumer takes for each event
+
     def __init__(self, host, handle):
         self.host, self.lib, self.handle = host, host.lib, handle
 
@@ -253,6 +255,8 @@ class Session:
                 status = lib.interp_call_next(call, ctypes.byref(ev))
                 if status == OK:
                     self._event(x, ev, start)
+                    if self.event_delay_s:
+                        time.sleep(self.event_delay_s)
                 elif status == DONE:
                     break
                 elif status == AGAIN:
