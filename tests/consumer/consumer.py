@@ -12,7 +12,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COUNTS = {'passed': 0, 'failed': 0, 'skipped': 0}
-HEADERS = {'interp.h', 'base.h', 'config.h', 'session.h', 'redact.h', 'result.h', 'backend.h', 'options.h'}
+HEADERS = {'interp.h', 'base.h', 'config.h', 'session.h', 'redact.h', 'result.h', 'backend.h', 'options.h', 'interp.hpp'}
 
 
 def run(argv, **kw):
@@ -81,6 +81,17 @@ def main():
                 ('shared, C++', ['g++' if shutil.which('g++') else 'c++', '-x', 'c++', '-std=c++17'] + strict + cflags + [os.path.join(HERE, 'consumer.c'), '-x', 'none'] + libs),
                 ('static archive', [o.cc] + cflags + [os.path.join(HERE, 'consumer.c')] + [x if x != '-linterp' else os.path.join(libdir, 'libinterp.a') for x in config('--libs', '--static')])]:
             r = run(argv + sanitize + ['-o', exe])
+            if r.returncode:
+                report(name, False, r.stdout)
+            else:
+                outcome(name, run([exe], env=run_env))
+        # interp.hpp, by each compiler that is there
+        for cxx, flags in (('g++', ['-std=c++17']), ('g++', ['-std=c++17', '-fno-exceptions', '-fno-rtti']), ('clang++', ['-std=c++20'])):
+            name = 'interp.hpp with %s %s' % (cxx, ' '.join(flags))
+            if not shutil.which(cxx):
+                report(name, 'there is no %s' % cxx)
+                continue
+            r = run([cxx, '-pthread', '-pedantic', '-Wconversion', '-Wshadow'] + flags + strict + sanitize + cflags + [os.path.join(HERE, 'consumer.cpp')] + libs + ['-o', exe])
             if r.returncode:
                 report(name, False, r.stdout)
             else:

@@ -1,0 +1,110 @@
+// consumer.cpp - interp.hpp as a host uses it; built with and without exceptions. Ends with 77 where no sandbox can be had.
+// SPDX-License-Identifier: MIT
+#include <cstdio>
+#include <interp/interp.hpp>
+#include <string>
+#include <thread>
+#include <type_traits>
+
+static int failed;
+#define CHECK(x) ((x) ? (void)0 : (void)(++failed, std::fprintf(stderr, "line %d: %s\n", __LINE__, #x)))
+
+static_assert(!std::is_copy_constructible<interp::session>::value && std::is_nothrow_move_constructible<interp::session>::value, "owned by one");
+static_assert(!std::is_copy_assignable<interp::result>::value && std::is_nothrow_move_assignable<interp::result>::value, "owned by one");
+static_assert(sizeof(interp::result) == sizeof(interp_result *), "nothing but the handle");
+
+static int quiet()
+{
+    interp::error e;
+    interp::context x = interp::context::make(0, e);
+    CHECK(x && !e);
+    interp::config c = interp::config::make(x, e);
+    CHECK(c.set(interp_config_set_memory_bytes, 128u << 20, e) && c.set(interp_config_set_isolation, "namespaces", e) && c.env("A", "b", e));
+    CHECK(!c.set(interp_config_set_memory_bytes, 0, e) && e.code() == INTERP_E_INVAL && e.reason() == "option-range" && !e.message().empty());
+    CHECK(!c.json("{\"nonesuch\":1}", e) && e.message().find("nonesuch") != std::string_view::npos);
+    CHECK(c.json("{\"timeout_ms\":20000}", e) && !e);
+    interp::session s = interp::session::open(x, c, e);
+    if (!s) {
+        std::fprintf(stderr, "%s\n", std::string(e.message()).c_str());
+        return e.code() == INTERP_E_ISOLATION || e.code() == INTERP_E_UNSUPPORTED ? 77 : 1;
+    }
+    interp::session moved = std::move(s);
+    CHECK(!s && moved && s.status() == INTERP_SESSION_GONE && moved.status() == INTERP_SESSION_OPEN && moved.info().find("local") != std::string_view::npos);
+    interp::result r = moved.run("bash", "echo \"$A\"; echo two >&2; exit 3", e);
+    CHECK(r && !r.ok() && r.out() == "b\n" && r.err() == "two\n" && r.exit_code() == 3 && r.outcome_name() == "error" && r.total_bytes(INTERP_STREAM_STDOUT) == 2);
+    interp::request q = interp::request::make(x, e);
+    CHECK(q.language("bash", e) && q.code("read line; echo got $line", e) && q.set(interp_request_set_interactive, 1, e) && q.set(interp_request_set_stream, 1, e));
+    interp::call k = moved.start(q, e);
+    CHECK(k && k.kind() == INTERP_CALL_EXEC && k.write("word\n", e) == 5 && k.write_end(e));
+    std::string seen;
+    interp::result end = k.end([&](const interp::event &ev) { seen += ev.is_output() ? std::string(ev.data()) : std::string(); }, e);
+    CHECK(end.ok() && seen == "got word\n");
+    interp::cancel stop = x.new_cancel(e), other = stop;
+    CHECK(q.code("sleep 30", e) && q.attach(stop, e));
+    std::thread t([other] { other.fire(); });
+    interp::result cancelled = moved.exec(q, e);
+    t.join();
+    CHECK(cancelled.outcome() == INTERP_OUTCOME_CANCELLED && stop.fired());
+    moved.reset();
+    c.reset();
+    x.reset();
+    CHECK(r.out() == "b\n" && r.json().find("\"exit_code\":3") != std::string_view::npos);   // outlives them all
+    interp::context loop = interp::context::make(INTERP_CTX_LOOP, e);
+    CHECK(loop.fd() >= 0 && loop.dispatch(e) == INTERP_OK && !loop.next());
+    interp::result none;
+    CHECK(!none && !none.ok() && none.out().empty() && none.part(0).mime.empty() && none.outcome() == 0);
+    return 0;
+}
+
+#if defined(__cpp_exceptions)
+static void loud()
+{
+    int lines = 0;
+    {
+        interp::context x;
+        x.log([&](std::int32_t, std::string_view) { lines++; });
+        x.redact("TOKEN", "correct horse battery");
+        try {
+            interp::config(x).set(interp_config_set_pids, 1);
+            CHECK(false && "a wrong value was taken");
+        } catch (const interp::failure &f) {
+            interp::failure copy = f;
+            CHECK(copy.code() == INTERP_E_INVAL && std::string(copy.what()).find("pids") != std::string::npos && copy.why().reason() == "option-range");
+        }
+        interp::session s(x, interp::config(x).json("{\"memory_bytes\":134217728}"));
+        interp::request q(x, "python", "print('correct horse ' + 'battery')\n6 * 7");
+        q.set(interp_request_set_stream, 1);
+        std::string seen;
+        interp::result r = s.exec(q, [&](const interp::event &e) { seen += e.is_output() ? std::string(e.data()) : std::string(); });
+        CHECK(r.ok() && r.value() == "42" && seen == "[REDACTED:TOKEN]\n" && r.part(0).data == "42");
+        try {
+            s.exec(q, [](const interp::event &e) {
+                if (e.is_output())
+                    throw 42;
+            });
+            CHECK(false && "what a lambda throws was lost");
+        } catch (int n) {
+            CHECK(n == 42);
+        }
+        CHECK(s.run("python", "1 + 1").value() == "2");   // and the session goes on
+        CHECK(s.run("python", "1 / 0").error_type() == "ZeroDivisionError");
+        s.restart("python");
+        try {
+            s.restart("ruby");
+            CHECK(false && "a kernel that never was has been restarted");
+        } catch (const interp::failure &) {
+        }
+    }
+    (void)lines;
+}
+#endif
+
+int main()
+{
+    int code = quiet();
+#if defined(__cpp_exceptions)
+    if (code == 0)
+        loud();
+#endif
+    return code ? code : failed != 0;
+}
