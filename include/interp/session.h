@@ -36,6 +36,23 @@ INTERP_API interp_status interp_session_run(interp_session *s, const char *langu
     kernel NULL: "default". T3. Errors: INVAL, NOT_FOUND (no such kernel was started), CLOSED, NOMEM. */
 INTERP_API interp_status interp_session_restart(interp_session *s, const char *language, const char *kernel, interp_error **err);
 INTERP_API interp_status interp_session_restart_start(interp_session *s, const char *language, const char *kernel, interp_call **call, interp_error **err);
+/** Ends a kernel as a restart does, and forgets it: it is no longer listed and makes room for another one (a session has at most 16). An exec that is started on it meanwhile brings it back, fresh.
+    kernel NULL: "default". T3. Errors: INVAL, NOT_FOUND, CLOSED, NOMEM. */
+INTERP_API interp_status interp_session_kernel_delete(interp_session *s, const char *language, const char *kernel, interp_error **err);
+INTERP_API interp_status interp_session_kernel_delete_start(interp_session *s, const char *language, const char *kernel, interp_call **call, interp_error **err);
+/** The session's kernels as a JSON array, the oldest first: {language, kernel, state ("starting", "idle", "busy", "stopping", "ended": the next exec starts a fresh one), exec (the number of the one it
+    works on, or null), version, path (null before it was first ready)}. What the host knows: nobody is asked. *len may be NULL. Borrowed until the next call of this function, or close. T3. */
+INTERP_API const char *interp_session_kernels_json(interp_session *s, size_t *len);
+/** Looks at what there is in the sandbox, as the user there sees it: see interp_session_probe_json. What cannot have changed is not looked for again: without a call in between it costs nothing,
+    else the directories of packages tell whether they have changed. T3. Errors: CLOSED, BUSY, LIMIT (16 kernels: it needs one for a moment), TIMEOUT, NOMEM. */
+INTERP_API interp_status interp_session_probe(interp_session *s, interp_error **err);
+INTERP_API interp_status interp_session_probe_start(interp_session *s, interp_call **call, interp_error **err);
+/** What the last probe found, as JSON: {os, kernel, arch, user, cwd, languages: [{name, version, path}], missing: [names], tools: [names], packages: {language: {total, listed: [{name, version}]}} (at most
+    200 each), disk: {total_bytes, free_bytes}, limits: {option: value}, reached (how each is enforced), network, complete}. Facts from inside are the guest's claims, redacted. "{}" before the first
+    one. *len may be NULL. Borrowed until the next probe ends, or close. T3. */
+INTERP_API const char *interp_session_probe_json(const interp_session *s, size_t *len);
+/** The same as a text of a few lines that fits into a model's prompt; "" before the first one. T3. */
+INTERP_API const char *interp_session_probe_text(const interp_session *s, size_t *len);
 /** Kills the sandbox and ends the calls in flight (execs with outcome cancelled, state gone; others with CLOSED). The handle stays valid until interp_session_close.
     Never blocks; idempotent. T1. */
 INTERP_API void interp_session_shutdown(interp_session *s);
@@ -78,7 +95,7 @@ INTERP_API interp_status interp_request_set_cancel(interp_request *r, interp_can
 /* ---- calls */
 
 /** Kinds of calls. */
-enum { INTERP_CALL_OPEN = 1, INTERP_CALL_EXEC = 2, INTERP_CALL_PROBE = 5, INTERP_CALL_CLOSE = 6, INTERP_CALL_GC = 7, INTERP_CALL_RESTART = 8 };
+enum { INTERP_CALL_OPEN = 1, INTERP_CALL_EXEC = 2, INTERP_CALL_PROBE = 5, INTERP_CALL_CLOSE = 6, INTERP_CALL_GC = 7, INTERP_CALL_RESTART = 8, INTERP_CALL_KERNEL_DELETE = 16 };
 /** Flags of interp_call_wait. */
 enum { INTERP_WAIT_INTR = 1u };   /**< answer INTERP_E_INTR when a signal comes, so that a binding can run its handlers */
 

@@ -13,6 +13,9 @@ BLOB(bash)
 BLOB(bash_template)
 BLOB(sh)
 BLOB(sh_template)
+BLOB(probe_quick)
+BLOB(probe_sh)
+BLOB(probe_py)
 BLOB(options_json)
 #undef BLOB
 #endif

@@ -139,7 +139,7 @@ int32_t interp_call_kind(const interp_call *c)
 }
 interp_session *interp_call_session(const interp_call *c)
 {
-    return c && c->kind != INTERP_CALL_GC && c->kind != INTERP_CALL_PROBE ? c->session : NULL;
+    return c && c->session && !c->session->unseen ? c->session : NULL;
 }
 void *interp_call_userdata(const interp_call *c)
 {

@@ -335,6 +335,9 @@ struct interp__kernel {
     uint16_t id, channel;                          /* channel: KERNEL_START's */
     enum { INTERP__KERNEL_DEAD, INTERP__KERNEL_STARTING, INTERP__KERNEL_ALIVE } state;
     uint8_t want_cache, sent_cached, stopping, had_exec;
+    uint8_t doomed;                                /* to be forgotten once its tree is gone */
+    uint8_t hidden;                                /* the library's own: no name that a request could have */
+    char *version, *path;                          /* as its driver says (redacted), and where the agent found it; NULL until it is ready */
     struct wire_identity cached_id;                /* of what sent_cached gave */
     const uint8_t *blob;
     size_t blob_len, blob_sent;
@@ -351,6 +354,7 @@ enum { INTERP__IDLE_SOFT, INTERP__IDLE_HARD, INTERP__IDLE_NONE };
 struct interp__exec {
     struct interp_call *call;
     struct interp__kernel *kernel;
+    uint8_t own;                                   /* the library's: no number, no late output, no result for the host */
     uint8_t id[WIRE_ID];
     uint64_t cpu, idle_output, heard;              /* heard: when it began to run, or last gave output or was given room for it */
     uint64_t number, started, deadline, timeout, grace;   /* deadline: the host's own, for when the agent does not answer */
@@ -398,7 +402,7 @@ struct interp_session {
     struct wire_welcome welcome;
     struct interp_call *calls;
     struct interp__kernel *kernels;
-    uint16_t next_kernel, next_channel;
+    uint16_t next_channel;
     uint64_t execs, seq, execs_sent;
     struct interp__late *late;                     /* held for the next result */
     uint32_t nlate;
@@ -411,7 +415,8 @@ struct interp_session {
     struct interp__redactor *redact;               /* for values, displays and errors, each a stream of its own */
     struct interp__buf redacted;                   /* what one of them gave last */
     struct interp__redact_counts late_counts;      /* for the next result */
-    struct interp__buf info;
+    struct interp__buf info, kernels_json;
+    struct interp__probe *probe;
     void *userdata;
     interp_error *gone;                            /* why, for what comes later */
 };
@@ -426,6 +431,10 @@ void interp__session_unref(struct interp_session *s);
 void interp__session_gone(struct interp_session *s, interp_error *why);        /* takes why; ends all calls */
 void interp__session_drop_call(struct interp_session *s, struct interp_call *c);
 void interp__session_info(struct interp_session *s);
+interp_status interp__session_enter(struct interp_session *s, interp_error **err);
+interp_status interp__session_usable(struct interp_session *s, interp_error **err);
+interp_status interp__loop_refuse(interp_ctx *x, interp_error **err);          /* of a blocking form in a LOOP context */
+interp_status interp__call_complete(struct interp_call *c, interp_result **out, uint64_t *progress, interp_error **err);   /* waits, finishes, frees */
 void interp__session_outlived(struct interp_session *s);                       /* session_lifetime_ms is over */
 /* drive.c: one bounded round of work for a session, never blocks */
 void interp__session_drive(struct interp_session *s, uint64_t now);
@@ -464,6 +473,24 @@ uint64_t interp__exec_idle_due(const struct interp__exec *e);
 void interp__exec_free(struct interp_session *s, struct interp__exec *e);
 struct interp__exec *interp__exec_by_id(struct interp_session *s, const uint8_t id[WIRE_ID]);
 struct interp__exec *interp__exec_by_channel(struct interp_session *s, uint16_t channel);
+/* probe.c */
+struct interp__facts;
+struct interp__probe {
+    struct interp__facts *facts;
+    struct interp__buf json, text;
+    uint32_t sent;                                 /* the peer's count of frames when it ended: a greater one says that something may have changed */
+    uint8_t full, shell;                           /* of the exec under way: all is looked at; by sh, not by Python alone */
+};
+void interp__probe_ended(struct interp_session *s, struct interp_call *c, struct interp__kernel *k);   /* its exec has: takes the result */
+void interp__probe_free(struct interp_session *s);
+/* probe_facts.c: what the probe's programs print, read under bounds, and told */
+struct interp__facts *interp__facts_new(const struct interp__mem *m);
+void interp__facts_free(struct interp__facts *f);
+void interp__facts_read(struct interp__facts *f, const char *p, size_t n, int full);   /* full: takes the place of all; else only what changes of itself */
+int  interp__facts_same(const struct interp__facts *f, const char *p, size_t n);       /* the directories are as they were */
+void interp__facts_dirs(const struct interp__facts *f, struct interp__buf *out);       /* as a shell function interp_dirs */
+void interp__facts_json(const struct interp__facts *f, const struct interp_session *s, int complete, struct interp__buf *out);
+void interp__facts_text(const struct interp__facts *f, const struct interp_session *s, struct interp__buf *out);
 /* live.c */
 int  interp__hold_put(struct interp_call *c, int stream, uint64_t offset, const uint8_t *p, size_t n, size_t raw);   /* 1: it keeps the credit of raw */
 void interp__hold_release(struct interp_call *c);                               /* gives its credit back: nothing is stalled any more */

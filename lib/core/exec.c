@@ -229,7 +229,7 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
     interp__buf_free(&b);
     e->sent = 1;
     e->heard = now;
-    s->execs_sent++;
+    s->execs_sent += !e->own;
     if (e->cancelled)
         interp__peer_interrupt(s, e, e->cancelled > 1);
 }
@@ -366,8 +366,10 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     e->result = NULL;
     interp__stream_finish(&e->out[0], &r->out[0]);
     interp__stream_finish(&e->out[1], &r->out[1]);
-    interp__late_remember(s, e);
-    interp__late_give(s, r);
+    if (!e->own) {
+        interp__late_remember(s, e);
+        interp__late_give(s, r);
+    }
     interp__redact_result(s, r, &e->counts);
     interp__parts_shorten(r, s->v.value);
     if (k->current == e)
@@ -376,14 +378,18 @@ static void finish(struct interp_session *s, struct interp__exec *e)
         k->queued = NULL;
     c->result = r;
     c->exec = NULL;
-    interp__call_done(c, NULL);
+    int own = e->own;
+    if (!own)
+        interp__call_done(c, NULL);
     interp__exec_free(s, e);
     if (k->queued && !k->current && !s->gone && !k->stopping) {
         k->current = k->queued;
         k->queued = NULL;
         interp__exec_send(s, k->current);
     }
-    if (c->abandoned)
+    if (own)
+        interp__probe_ended(s, c, k);
+    if (c->abandoned && c->done)
         interp__session_drop_call(s, c);
 }
 

@@ -20,7 +20,10 @@ static struct interp__kernel *by_id(struct interp_session *s, uint16_t id)
 
 struct interp__kernel *interp__kernel_add(struct interp_session *s, const struct interp__language *l, const char *name)
 {
-    if (s->next_kernel >= INTERP__KERNELS_MAX)
+    uint16_t id = 1;
+    while (by_id(s, id))
+        id++;
+    if (id > INTERP__KERNELS_MAX)
         return NULL;
     struct interp__kernel *k = interp__alloc(&s->mem, sizeof *k);
     if (!k || !(k->name = interp__strndup(&s->mem, name, strlen(name)))) {
@@ -28,7 +31,7 @@ struct interp__kernel *interp__kernel_add(struct interp_session *s, const struct
         return NULL;
     }
     k->language = l;
-    k->id = ++s->next_kernel;
+    k->id = id;
     interp__kframes_init(&k->frames, &s->mem, NULL);
     k->next = s->kernels;
     s->kernels = k;
@@ -49,6 +52,8 @@ void interp__kernel_free(struct interp_session *s, struct interp__kernel *k)
     interp__kframes_free(&k->frames);
     interp__free(&s->mem, k->name);
     interp__free(&s->mem, k->ready_text);
+    interp__free(&s->mem, k->version);
+    interp__free(&s->mem, k->path);
     interp__free(&s->mem, k);
 }
 
@@ -262,6 +267,26 @@ void interp__kernel_stop(struct interp_session *s, struct interp__kernel *k)
     interp__peer_frame(s, WIRE_KERNEL_STOP, 0, 0, b, sizeof b);
 }
 
+/* What its driver says of itself is the guest's. */
+static void facts(struct interp_session *s, struct interp__kernel *k, const struct wire_ready_msg *m)
+{
+    struct interp__json j;
+    interp__free(&s->mem, k->version);
+    interp__free(&s->mem, k->path);
+    k->version = k->path = NULL;
+    if (interp__json_parse(&j, &s->mem, m->info.p, m->info.len, NULL) == INTERP_OK) {
+        uint32_t i = interp__json_member(&j, 0, "version");
+        const struct interp__json_node *n = i ? interp__json_at(&j, i) : NULL;
+        if (n && n->type == INTERP__JSON_STRING) {
+            interp__redact_text(s, interp__json_string(&j, n), n->text_len < 64 ? n->text_len : 64);
+            k->version = interp__strndup(&s->mem, s->redacted.p, s->redacted.len);
+        }
+    }
+    interp__json_free(&j);
+    interp__redact_text(s, m->path.p, m->path.len);
+    k->path = interp__strndup(&s->mem, s->redacted.p, s->redacted.len);
+}
+
 void interp__kernel_ready(struct interp_session *s, const struct wire_ready_msg *m)
 {
     struct interp__kernel *k = by_id(s, m->kernel);
@@ -269,6 +294,7 @@ void interp__kernel_ready(struct interp_session *s, const struct wire_ready_msg 
         return;
     if (m->status == WIRE_READY_OK) {
         k->state = INTERP__KERNEL_ALIVE;
+        facts(s, k, m);
         if (k->current)
             k->current->heard = interp__now();
         if (k->want_cache && k->frames.code.len && s->execs_sent <= 1)
@@ -317,11 +343,22 @@ void interp__kernel_gone(struct interp_session *s, uint16_t id, int proven)
         return;
     }
     for (struct interp_call *c = s->calls; c; c = c->next)
-        if (c->kind == INTERP_CALL_RESTART && c->kernel == k)
+        if (c->kernel == k) {   /* a restart, or its deletion */
+            c->kernel = NULL;
             interp__call_done(c, NULL);
+        }
     if (k->queued && !k->current) {
         k->current = k->queued;
         k->queued = NULL;
+        k->doomed = 0;   /* somebody wants it again */
         interp__exec_send(s, k->current);
+    }
+    if (k->doomed && !k->current) {
+        for (struct interp__kernel **p = &s->kernels; *p; p = &(*p)->next)
+            if (*p == k) {
+                *p = k->next;
+                break;
+            }
+        interp__kernel_free(s, k);
     }
 }

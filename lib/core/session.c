@@ -1,4 +1,4 @@
-/* session.c - sessions: open, exec, restart, close, and the blocking forms, which are start + wait + finish and nothing else */
+/* session.c - sessions: open, exec, close, and the blocking forms, which are start + wait + finish and nothing else */
 #include "core.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -6,14 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RESTART_NS UINT64_C(10000000000)
-
 struct interp__guard *interp__guard_of(struct interp_session *s)
 {
     return s->ctx->flags & INTERP_CTX_LOOP ? &s->ctx->guard : &s->guard;
 }
 
-static interp_status enter(struct interp_session *s, interp_error **err)
+interp_status interp__session_enter(struct interp_session *s, interp_error **err)
 {
     if (!s)
         return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the session is NULL");
@@ -73,6 +71,8 @@ void interp__session_unref(struct interp_session *s)
     interp__redact_set_free(s->secrets);
     interp__buf_free(&s->redacted);
     interp__buf_free(&s->info);
+    interp__buf_free(&s->kernels_json);
+    interp__probe_free(s);
     interp_error_free(s->gone);
     struct interp__mem m = s->mem;
     interp__free(&m, s);
@@ -234,6 +234,7 @@ static interp_status session_new(interp_ctx *x, const interp_config *c, struct i
     interp__buf_init(&s->in, &s->mem);
     interp__buf_init(&s->out, &s->mem);
     interp__buf_init(&s->info, &s->mem);
+    interp__buf_init(&s->kernels_json, &s->mem);
     interp__buf_init(&s->redacted, &s->mem);
     s->late_counts.mem = &s->mem;
     interp__buf_init(&s->env.text, &s->mem);
@@ -393,7 +394,7 @@ static interp_status gone_error(struct interp_session *s, interp_error **err)
     return interp__fail_with(&s->mem, err, &f, "%s", interp_error_message(s->gone));
 }
 
-static interp_status usable(struct interp_session *s, interp_error **err)
+interp_status interp__session_usable(struct interp_session *s, interp_error **err)
 {
     if (s->link && !s->gone) {
         /* news of the sandbox's end may be waiting */
@@ -410,7 +411,7 @@ static interp_status usable(struct interp_session *s, interp_error **err)
 
 interp_status interp_session_exec_start(interp_session *s, const interp_request *r, interp_call **call, interp_error **err)
 {
-    interp_status st = enter(s, err);
+    interp_status st = interp__session_enter(s, err);
     if (st)
         return st;
     const struct interp__language *l = NULL;
@@ -419,13 +420,18 @@ interp_status interp_session_exec_start(interp_session *s, const interp_request 
     if (!r || !call)
         st = interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "interp_session_exec_start: %s is NULL", r ? "call" : "the request");
     if (!st)
-        st = usable(s, err);
+        st = interp__session_usable(s, err);
     if (!st)
         st = request_ok(s, r, &l, err);
     if (!st && (k = interp__kernel_find(s, l, r->v.kernel)) && (k->queued || (k->current && !k->current->call->abandoned)))
         st = interp__fail(&s->mem, err, INTERP_E_BUSY, "kernel-busy", "kernel \"%s\" of %s has an exec in flight: wait for it, cancel it, or use another kernel", k->name, l->name);
     if (!st && !k && !(k = interp__kernel_add(s, l, r->v.kernel)))
-        st = s->next_kernel < INTERP__KERNELS_MAX ? interp__nomem(err) : interp__fail(&s->mem, err, INTERP_E_LIMIT, "kernels", "the session has 16 kernels already: use one of them");
+        {
+        unsigned n = 0;
+        for (const struct interp__kernel *o = s->kernels; o; o = o->next)
+            n++;
+        st = n < INTERP__KERNELS_MAX ? interp__nomem(err) : interp__fail(&s->mem, err, INTERP_E_LIMIT, "kernels", "the session has 16 kernels already: use one of them, or delete one");
+    }
     if (!st && r->v.stream && r->v.hold_output)
         st = interp__fail(&s->mem, err, INTERP_E_INVAL, "option-conflict", "stream and hold_output exclude each other: output goes to events, or waits for interp_call_output");
     if (!st && !(c = interp__call_new(s, INTERP_CALL_EXEC, r->cancel)))
@@ -457,39 +463,6 @@ interp_status interp_session_exec_start(interp_session *s, const interp_request 
     return st;
 }
 
-/* ---- restart */
-
-interp_status interp_session_restart_start(interp_session *s, const char *language, const char *kernel, interp_call **call, interp_error **err)
-{
-    interp_status st = enter(s, err);
-    if (st)
-        return st;
-    const struct interp__language *l = NULL;
-    struct interp__kernel *k = NULL;
-    struct interp_call *c = NULL;
-    if (!language || !call)
-        st = interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "interp_session_restart_start: %s is NULL", language ? "call" : "language");
-    if (!st)
-        st = usable(s, err);
-    if (!st && !(l = interp__language_find(language)))
-        st = interp__fail(&s->mem, err, INTERP_E_INVAL, "language-unknown", "\"%.64s\" is not a language of this library: python, javascript, bash and sh are", language);
-    if (!st && !(k = interp__kernel_find(s, l, kernel ? kernel : "default")))
-        st = interp__fail(&s->mem, err, INTERP_E_NOT_FOUND, "kernel-unknown", "no kernel \"%.64s\" of %s has been started in this session", kernel ? kernel : "default", l->name);
-    if (!st && !(c = interp__call_new(s, INTERP_CALL_RESTART, NULL)))
-        st = interp__nomem(err);
-    if (!st) {
-        c->kernel = k;
-        c->deadline = interp__after(interp__now(), RESTART_NS);
-        if (!k->stopping)
-            interp__kernel_stop(s, k);
-        interp__session_flush(s);
-        *call = c;
-        interp__loop_poke(&s->ctx->loop);
-    }
-    leave(s);
-    return st;
-}
-
 /* ---- shutdown, close */
 
 void interp_session_shutdown(interp_session *s)
@@ -506,7 +479,7 @@ void interp_session_shutdown(interp_session *s)
 
 interp_status interp_session_close_start(interp_session *s, interp_call **call, interp_error **err)
 {
-    interp_status st = enter(s, err);
+    interp_status st = interp__session_enter(s, err);
     if (st)
         return st;
     struct interp_call *c = NULL;
@@ -602,7 +575,7 @@ interp_session *interp_session_close(interp_session *s)
 
 /* ---- blocking forms */
 
-static interp_status loop_refuse(interp_ctx *x, interp_error **err)
+interp_status interp__loop_refuse(interp_ctx *x, interp_error **err)
 {
     interp_status st = interp__ctx_check(x, err);
     if (!st && x->flags & INTERP_CTX_LOOP)
@@ -611,7 +584,7 @@ static interp_status loop_refuse(interp_ctx *x, interp_error **err)
 }
 
 /* Events are dropped, for nobody asked for them; progress counts those that tell of progress. */
-static interp_status complete(struct interp_call *c, interp_result **out, uint64_t *progress, interp_error **err)
+interp_status interp__call_complete(struct interp_call *c, interp_result **out, uint64_t *progress, interp_error **err)
 {
     interp_status st = INTERP_AGAIN, next = INTERP_AGAIN;
     const interp_event *e;
@@ -629,14 +602,14 @@ interp_status interp_session_open(interp_ctx *x, const interp_config *c, interp_
 {
     interp_session *s;
     interp_call *call;
-    interp_status st = loop_refuse(x, err);
+    interp_status st = interp__loop_refuse(x, err);
     if (!st && !out)
         st = interp__fail(&x->mem, err, INTERP_E_INVAL, "argument", "interp_session_open: out is NULL");
     if (!st)
         st = interp_session_open_start(x, c, &s, &call, err);
     if (st)
         return st;
-    st = complete(call, NULL, NULL, err);
+    st = interp__call_complete(call, NULL, NULL, err);
     if (st)
         interp_session_close(s);
     else
@@ -648,11 +621,11 @@ interp_status interp_ctx_gc(interp_ctx *x, const interp_config *c, uint64_t *rem
 {
     interp_call *call;
     uint64_t n = 0;
-    interp_status st = loop_refuse(x, err);
+    interp_status st = interp__loop_refuse(x, err);
     if (!st)
         st = interp_ctx_gc_start(x, c, &call, err);
     if (!st)
-        st = complete(call, NULL, &n, err);
+        st = interp__call_complete(call, NULL, &n, err);
     if (!st && removed)
         *removed = n;
     return st;
@@ -661,14 +634,14 @@ interp_status interp_ctx_gc(interp_ctx *x, const interp_config *c, uint64_t *rem
 interp_status interp_session_exec(interp_session *s, const interp_request *r, interp_result **out, interp_error **err)
 {
     interp_call *call;
-    interp_status st = s ? loop_refuse(s->ctx, err) : interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the session is NULL");
+    interp_status st = s ? interp__loop_refuse(s->ctx, err) : interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the session is NULL");
     if (!st && !out)
         st = interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "interp_session_exec: out is NULL");
     if (!st)
         st = interp_session_exec_start(s, r, &call, err);
     if (!st && r->v.hold_output)
         (void)interp_call_output(call, INTERP_STREAM_STDOUT, INTERP_FOREVER, NULL, 0, NULL, NULL, NULL);   /* nobody will read it */
-    return st ? st : complete(call, out, NULL, err);
+    return st ? st : interp__call_complete(call, out, NULL, err);
 }
 
 interp_status interp_session_run(interp_session *s, const char *language, const char *code, size_t len, interp_result **out, interp_error **err)
@@ -686,15 +659,6 @@ interp_status interp_session_run(interp_session *s, const char *language, const 
         st = interp_session_exec(s, r, out, err);
     interp_request_free(r);
     return st;
-}
-
-interp_status interp_session_restart(interp_session *s, const char *language, const char *kernel, interp_error **err)
-{
-    interp_call *call;
-    interp_status st = s ? loop_refuse(s->ctx, err) : interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the session is NULL");
-    if (!st)
-        st = interp_session_restart_start(s, language, kernel, &call, err);
-    return st ? st : complete(call, NULL, NULL, err);
 }
 
 /* ---- getters */

@@ -40,6 +40,7 @@ CALL_PROBE = 5
 CALL_CLOSE = 6
 CALL_GC = 7
 CALL_RESTART = 8
+CALL_KERNEL_DELETE = 16
 WAIT_INTR = 1
 EV_OUTPUT = 1
 EV_GAP = 2
@@ -244,8 +245,15 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_session_exec': (_I32, _POINTER, _POINTER, _OUT, _OUT),
     'interp_session_exec_start': (_I32, _POINTER, _POINTER, _OUT, _OUT),
     'interp_session_info_json': (_POINTER, _POINTER, _SIZE_OUT),
+    'interp_session_kernel_delete': (_I32, _POINTER, _TEXT, _TEXT, _OUT),
+    'interp_session_kernel_delete_start': (_I32, _POINTER, _TEXT, _TEXT, _OUT, _OUT),
+    'interp_session_kernels_json': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_session_open': (_I32, _POINTER, _POINTER, _OUT, _OUT),
     'interp_session_open_start': (_I32, _POINTER, _POINTER, _OUT, _OUT, _OUT),
+    'interp_session_probe': (_I32, _POINTER, _OUT),
+    'interp_session_probe_json': (_POINTER, _POINTER, _SIZE_OUT),
+    'interp_session_probe_start': (_I32, _POINTER, _OUT, _OUT),
+    'interp_session_probe_text': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_session_redact_add': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
     'interp_session_redact_add_pattern': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT),
     'interp_session_redact_set_detector': (_I32, _POINTER, _TEXT, _U64, _OUT),
@@ -411,8 +419,15 @@ class Library:
     interp_session_exec: Any
     interp_session_exec_start: Any
     interp_session_info_json: Any
+    interp_session_kernel_delete: Any
+    interp_session_kernel_delete_start: Any
+    interp_session_kernels_json: Any
     interp_session_open: Any
     interp_session_open_start: Any
+    interp_session_probe: Any
+    interp_session_probe_json: Any
+    interp_session_probe_start: Any
+    interp_session_probe_text: Any
     interp_session_redact_add: Any
     interp_session_redact_add_pattern: Any
     interp_session_redact_set_detector: Any
