@@ -51,7 +51,7 @@ static void read_message(void)
     if (b->magic != BOOT_MAGIC || b->size != sizeof *b)
         boot_die(BOOT_E_MESSAGE, "magic", 0);
     if (b->nsources > BOOT_SOURCES || b->nlinks > sizeof b->link / sizeof *b->link || b->nallow > BOOT_FILTERS || b->ndeny > BOOT_FILTERS - b->nallow ||
-        !b->nallow || !b->ndeny || b->cgroup_mask >> BOOT_CG_COUNT)
+        !b->nallow || !b->ndeny || b->cgroup_mask >> BOOT_CG_COUNT || b->base[sizeof b->base - 1] || (b->flags & BOOT_BARE && b->base[0] != '/'))
         boot_die(BOOT_E_MESSAGE, "counts", 0);
     for (uint32_t i = 0; i < b->nsources; i++)
         if (b->source[i].host[BOOT_PATH - 1] || b->source[i].guest[BOOT_PATH - 1] || b->source[i].guest[0] != '/' || !b->source[i].guest[1])
@@ -93,7 +93,7 @@ static void take_groups(struct boot_facts *f, int fd[BOOT_CG_COUNT])
     f->cg_pids = fd[BOOT_CG_PIDS_EVENTS];
 }
 
-static void limits(void)
+void boot_limits(void)
 {
     struct rlimit_k core = { 1, 1 }, l;    /* 1, not 0: 0 does not stop a piped core handler on the host (fs/coredump.c) */
     boot_try(sys_rlimit(RLIMIT_CORE, &core, 0), BOOT_E_LIMIT, "core");
@@ -103,7 +103,7 @@ static void limits(void)
     }
 }
 
-static void null_stdio(void)
+void boot_null_stdio(void)
 {
 #ifdef INTERP_TESTING
     if (boot_keep_stdio)
@@ -117,6 +117,20 @@ static void null_stdio(void)
         sys_close(fd);
 }
 
+/* The sandbox stands: what the agent goes by, and the word to the host. */
+void boot_answer_ok(struct boot_facts *f)
+{
+    f->local = 1;
+    f->landlock_abi = (int)boot_state.answer.landlock;
+    f->scoped = boot_state.answer.landlock >= 6;
+    f->host_pidfd = BOOT_FD_HOST;
+    f->pids = boot_state.boot.pids;
+    boot_state.answer.magic = BOOT_MAGIC;
+    boot_state.answer.code = 0;
+    if (write_all(boot_state.stream, &boot_state.answer, sizeof boot_state.answer) < 0)
+        sys_exit(91);
+}
+
 int boot_run(int stream_fd, struct boot_facts *f)
 {
     int fd[BOOT_CG_COUNT], keep[BOOT_CG_COUNT + 2], n = 0;
@@ -125,6 +139,8 @@ int boot_run(int stream_fd, struct boot_facts *f)
     read_message();
     boot_try(sys_fcntl(stream_fd, F_SETFD, 1), BOOT_E_OTHER, "stream");
     boot_try(sys_fcntl(BOOT_FD_HOST, F_SETFD, 1), BOOT_E_OTHER, "pidfd");
+    if (b->flags & BOOT_BARE)
+        return bare_run(f);
     take_groups(f, fd);
     sc2(NR_keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0);   /* an outer filter may refuse it; ours refuses all of keyctl to user code */
     int other = 0;
@@ -132,9 +148,9 @@ int boot_run(int stream_fd, struct boot_facts *f)
     sc0(NR_setsid);
     boot_try(sc2(NR_sethostname, PTR("sandbox"), 7), BOOT_E_OTHER, "sethostname");
     sc1(NR_umask, 022);
-    limits();
+    boot_limits();
     root_build();
-    null_stdio();
+    boot_null_stdio();
     for (int i = 0; i < BOOT_CG_COUNT; i++)
         if (fd[i] >= 0)
             keep[n++] = fd[i];
@@ -143,16 +159,8 @@ int boot_run(int stream_fd, struct boot_facts *f)
     close_but(keep, n, 3);
     lock_agent();
     lock_agent_check();
-    f->local = 1;
+    boot_answer_ok(f);
     f->two_ids = (b->flags & BOOT_TWO_IDS) != 0;
-    f->landlock_abi = (int)boot_state.answer.landlock;
-    f->scoped = boot_state.answer.landlock >= 6;
     f->user_uid = f->user_gid = USER_ID;
-    f->host_pidfd = BOOT_FD_HOST;
-    f->pids = b->pids;
-    boot_state.answer.magic = BOOT_MAGIC;
-    boot_state.answer.code = 0;
-    if (write_all(stream_fd, &boot_state.answer, sizeof boot_state.answer) < 0)
-        sys_exit(91);
     return 0;
 }

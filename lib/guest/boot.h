@@ -16,6 +16,8 @@ enum boot_fd {
     BOOT_FD_CGROUP = 5      /* from here on: the cgroup descriptors in the order of enum boot_cg, present ones only; then those that boot_source.fd names */
 };
 
+enum { BOOT_FD_LIFE = 5 };   /* bare: a pipe that the agent and its supervisors hold, and nobody else. At its end all of them have ended, and each ends last in its tree */
+
 /* cgroup descriptors: bit i of boot.cgroup_mask says that entry i is passed. v1: `tasks` files, written with "0" by a single-threaded
    process that moves itself. v2: directory of the user group for CLONE_INTO_CGROUP (the agent is born in its own group). */
 enum boot_cg {
@@ -31,6 +33,8 @@ enum boot_cg {
 enum boot_flags {
     BOOT_TWO_IDS = 1,        /* 0 and 1000 inside are different host ids; else one id, and user code gets a nested user namespace */
     BOOT_CGROUP_V2 = 2,
+    BOOT_BARE = 4,           /* no namespaces: levels landlock and process. Descriptor BOOT_FD_LIFE is there, groups are not */
+    BOOT_OPEN = 8,           /* with BARE: level process, no rules for files and no filter */
     BOOT_NO_SECCOMP = 0x100, /* white-box tests only; an agent built without -DINTERP_TESTING ends with an error when it sees one of these */
     BOOT_NO_LANDLOCK = 0x200,
     BOOT_NO_USERNS = 0x400
@@ -60,6 +64,8 @@ struct boot {
     uint64_t cpu_mask;        /* pin the sandbox to these CPUs (level without cgroup), 0 = do not */
     uint32_t uid, gid;        /* host ids behind the one id (one-id mode), for messages */
     uint32_t no_sem, reserved;/* 1: one id, SysV IPC is refused by the filter */
+    char base[64];            /* bare: a directory of this sandbox with workspace, home, tmp and run in it */
+    uint32_t user_uid, user_gid;   /* bare, two ids: of user code */
     char boot_id[40];         /* shown as /proc/sys/kernel/random/boot_id */
     struct boot_source source[BOOT_SOURCES];
     struct boot_link link[8];

@@ -26,6 +26,11 @@ static inline long boot_try(long result, uint32_t code, const char *step)
 long boot_write(const char *path, const char *text);
 
 extern int root_fd;                          /* root.c: the new root, also the current directory until it is the root */
+void boot_limits(void);                      /* boot.c: of the agent */
+void boot_null_stdio(void);
+void boot_answer_ok(struct boot_facts *f);
+int  bare_run(struct boot_facts *f);         /* bare.c: instead of all that makes a root */
+void bare_lock_kernel(void);
 void root_build(void);
 long root_overlay(int fd);                   /* a read-only overlay of a directory as a detached mount, or a negative error */
 void root_attach(long mount, const char *guest);   /* at a place that is there; closes it */
@@ -36,6 +41,16 @@ void proc_mount(void);                       /* procfs.c: with sysctls and masks
 /* lock.c */
 void lock_capabilities(uint64_t keep);       /* bounding set empty, nothing ambient, uid 0 without meaning, all of that locked */
 void lock_agent(void);
+void lock_limits(void);                      /* of user code */
+void lock_filters(void);
+uint64_t lock_known_rights(uint32_t abi);
+long lock_must(long r, const char *what);    /* in user code's process: a failure ends it with a line on its standard error */
+enum {
+    FS_EXECUTE = 1 << 0, FS_WRITE_FILE = 1 << 1, FS_READ_FILE = 1 << 2, FS_READ_DIR = 1 << 3, FS_MAKE_CHAR = 1 << 6, FS_MAKE_BLOCK = 1 << 11,
+    FS_TRUNCATE = 1 << 14, FS_IOCTL_DEV = 1 << 15, SCOPE_ABSTRACT = 1, SCOPE_SIGNAL = 2
+};
+/* of the rights to a directory those that a file can have */
+#define FILE_RIGHTS ((uint64_t)(FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE))
 void lock_agent_check(void);
 #ifdef INTERP_TESTING
 extern int boot_keep_stdio;                  /* test agents show their command's output */

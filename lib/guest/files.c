@@ -18,7 +18,7 @@ int files_init(void)
     char t[40], path[112];
     random_hex(t, 12);
     size_t n;
-    str_put(A.run, sizeof A.run, 0, RUN_DIR);
+    str_put(A.run, sizeof A.run, 0, A.facts.run_dir ? A.facts.run_dir : RUN_DIR);
     sc1(NR_umask, 0);
     if (!A.facts.local) {
         long r = sys_mkdir(A.run, 0711);

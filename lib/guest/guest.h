@@ -21,6 +21,8 @@ struct boot_facts {
     int cg_user_tasks[3];            /* v1: write "0" in the kernel child; -1 absent */
     int cg_user_dir;                 /* v2: CLONE_INTO_CGROUP; -1 absent */
     int cg_peak, cg_oom, cg_pids, host_pidfd;
+    int bare, rules, life;           /* bare: no namespaces of our own; rules: its Landlock rules, life: its pipe (boot.h); -1: none */
+    const char *workspace, *run_dir; /* where these are, else NULL */
     uint32_t pids;
 };
 int  boot_run(int stream_fd, struct boot_facts *f);

@@ -1,11 +1,6 @@
 /* lock.c - dropping rights: of the agent, of a supervisor, of user code. */
 #include "boot_priv.h"
 
-enum {
-    FS_EXECUTE = 1 << 0, FS_WRITE_FILE = 1 << 1, FS_READ_FILE = 1 << 2, FS_READ_DIR = 1 << 3, FS_MAKE_CHAR = 1 << 6, FS_MAKE_BLOCK = 1 << 11,
-    FS_TRUNCATE = 1 << 14, FS_IOCTL_DEV = 1 << 15, SCOPE_ABSTRACT = 1, SCOPE_SIGNAL = 2
-};
-#define FILE_RIGHTS ((uint64_t)(FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE))
 /* NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE, each with its lock, and the lock of KEEP_CAPS */
 #define SECUREBITS (1ul | 2 | 4 | 8 | 0x20 | 0x40 | 0x80)
 
@@ -80,7 +75,7 @@ static _Noreturn void fail(const char *what, long r)
     sys_exit(95);
 }
 
-static long must(long r, const char *what)
+long lock_must(long r, const char *what)
 {
     if (r < 0)
         fail(what, r);
@@ -90,13 +85,13 @@ static long must(long r, const char *what)
 static void limit(int what, uint64_t value, const char *name)
 {
     struct rlimit_k l = { value, value }, old;
-    must(sys_rlimit(what, 0, &old), name);
+    lock_must(sys_rlimit(what, 0, &old), name);
     if (l.max > old.max)
         l.cur = l.max = old.max;       /* the host's own hard limit is lower: raising it would need a right over the host */
-    must(sys_rlimit(what, &l, 0), name);
+    lock_must(sys_rlimit(what, &l, 0), name);
 }
 
-static void limits(void)
+void lock_limits(void)
 {
     const struct boot *b = &boot_state.boot;
     limit(RLIMIT_CORE, 1, "core");     /* exactly 1: 0 does not stop a piped core handler on the host; the filter keeps it there */
@@ -112,23 +107,23 @@ static void limits(void)
         limit(RLIMIT_NPROC, b->pids + (group ? 64u : b->flags & BOOT_TWO_IDS ? 0u : 1u), "processes");
     }
     if (b->cpu_mask)
-        must(sc3(NR_sched_setaffinity, 0, sizeof b->cpu_mask, PTR(&b->cpu_mask)), "affinity");
+        lock_must(sc3(NR_sched_setaffinity, 0, sizeof b->cpu_mask, PTR(&b->cpu_mask)), "affinity");
 }
 
 static void user_ids(void)
 {
     if (!(boot_state.boot.flags & BOOT_TWO_IDS))
         return;
-    must(sc2(NR_setgroups, 0, 0), "setgroups");
-    must(sys_setresgid(USER_ID), "setresgid");
-    must(sys_setresuid(USER_ID), "setresuid");
+    lock_must(sc2(NR_setgroups, 0, 0), "setgroups");
+    lock_must(sys_setresgid(USER_ID), "setresgid");
+    lock_must(sys_setresuid(USER_ID), "setresuid");
 }
 
 /* A nested user namespace: every ptrace-like access to the agent then needs a capability that user code can never have, even with one id for both.
    A cgroup namespace with it, so that /proc/self/cgroup says "/". Neither may be nested any deeper. */
 static void user_namespace(void)
 {
-    must(boot_write("/proc/self/oom_score_adj", "1000"), "oom_score_adj");
+    lock_must(boot_write("/proc/self/oom_score_adj", "1000"), "oom_score_adj");
 #ifdef INTERP_TESTING
     if (boot_state.boot.flags & BOOT_NO_USERNS)
         return;
@@ -138,13 +133,13 @@ static void user_namespace(void)
         struct timespec_k t = { 0, 2 * (int64_t)MSEC };
         sys_ppoll(0, 0, &t);
     }
-    must(r, "user namespace");
-    must(boot_write("/proc/self/setgroups", "deny"), "setgroups");
-    must(boot_write("/proc/self/uid_map", "1000 1000 1"), "uid_map");
-    must(boot_write("/proc/self/gid_map", "1000 1000 1"), "gid_map");
-    must(sys_unshare(CLONE_NEWCGROUP), "cgroup namespace");
-    must(boot_write("/proc/sys/user/max_user_namespaces", "0"), "max_user_namespaces");
-    must(boot_write("/proc/sys/user/max_cgroup_namespaces", "0"), "max_cgroup_namespaces");
+    lock_must(r, "user namespace");
+    lock_must(boot_write("/proc/self/setgroups", "deny"), "setgroups");
+    lock_must(boot_write("/proc/self/uid_map", "1000 1000 1"), "uid_map");
+    lock_must(boot_write("/proc/self/gid_map", "1000 1000 1"), "gid_map");
+    lock_must(sys_unshare(CLONE_NEWCGROUP), "cgroup namespace");
+    lock_must(boot_write("/proc/sys/user/max_user_namespaces", "0"), "max_user_namespaces");
+    lock_must(boot_write("/proc/sys/user/max_cgroup_namespaces", "0"), "max_cgroup_namespaces");
 }
 
 static void user_capabilities(void)
@@ -155,11 +150,11 @@ static void user_capabilities(void)
         if (sys_prctl(PR_CAPBSET_DROP, c, 0) == -E_INVAL)
             break;
     sys_prctl(PR_SET_SECUREBITS, SECUREBITS, 0);
-    must(sys_capset(&h, none), "capset");
-    must(sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0), "no_new_privs");
+    lock_must(sys_capset(&h, none), "capset");
+    lock_must(sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0), "no_new_privs");
 }
 
-static uint64_t known_rights(uint32_t abi)
+uint64_t lock_known_rights(uint32_t abi)
 {
     uint64_t r = (1 << 13) - 1;
     if (abi >= 2)
@@ -173,8 +168,8 @@ static uint64_t known_rights(uint32_t abi)
 
 static void allow(int rules, const char *path, uint64_t rights)
 {
-    struct landlock_path_k p = { rights, (int32_t)must(sys_open(path, O_PATH | O_CLOEXEC), path) };
-    must(sys_landlock_rule(rules, &p), path);
+    struct landlock_path_k p = { rights, (int32_t)lock_must(sys_open(path, O_PATH | O_CLOEXEC), path) };
+    lock_must(sys_landlock_rule(rules, &p), path);
     sys_close(p.fd);
 }
 
@@ -184,13 +179,13 @@ static void allow(int rules, const char *path, uint64_t rights)
 static void user_landlock(void)
 {
     uint32_t abi = boot_state.answer.landlock;
-    uint64_t all = known_rights(abi), work = all & ~(uint64_t)(FS_MAKE_CHAR | FS_MAKE_BLOCK | FS_IOCTL_DEV);
+    uint64_t all = lock_known_rights(abi), work = all & ~(uint64_t)(FS_MAKE_CHAR | FS_MAKE_BLOCK | FS_IOCTL_DEV);
     struct landlock_attr_k a = { .fs = all, .scoped = abi >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0 };
 #ifdef INTERP_TESTING
     if (boot_state.boot.flags & BOOT_NO_LANDLOCK)
         return;
 #endif
-    int rules = (int)must(sys_landlock_ruleset(&a, abi >= 6 ? sizeof a : 8, 0), "landlock");
+    int rules = (int)lock_must(sys_landlock_ruleset(&a, abi >= 6 ? sizeof a : 8, 0), "landlock");
     allow(rules, "/", FS_EXECUTE | FS_READ_FILE | FS_READ_DIR);
     allow(rules, "/workspace", work);
     allow(rules, "/home", work);
@@ -203,14 +198,14 @@ static void user_landlock(void)
     for (uint32_t i = 0; i < boot_state.boot.nsources; i++)
         if (boot_state.boot.source[i].share == BOOT_SHARE_RW && !shares_in_work(boot_state.boot.source[i].guest))
             allow(rules, boot_state.boot.source[i].guest, boot_state.boot.source[i].file ? work & FILE_RIGHTS : work);
-    must(sys_landlock_restrict(rules), "landlock");
+    lock_must(sys_landlock_restrict(rules), "landlock");
     sys_close(rules);
 }
 
 static void filter(const struct boot_filter *code, uint32_t n)
 {
     struct sock_fprog_k p = { (uint16_t)n, code };
-    must(sys_seccomp_filter(&p), "seccomp");
+    lock_must(sys_seccomp_filter(&p), "seccomp");
 }
 
 /* Where a directory of the host is a bind and not an overlay, its unix sockets could be reached: then none can be made. */
@@ -233,7 +228,7 @@ static void refuse_unix_sockets(void)
 }
 
 /* The strictest answer of all filters counts; the refusals go first, since the allow-list ends the right to add some. */
-static void user_seccomp(void)
+void lock_filters(void)
 {
     const struct boot *b = &boot_state.boot;
 #ifdef INTERP_TESTING
@@ -250,13 +245,17 @@ static void user_seccomp(void)
 
 void lock_kernel(void)
 {
-    limits();
+    if (boot_state.boot.flags & BOOT_BARE) {
+        bare_lock_kernel();
+        return;
+    }
+    lock_limits();
     user_ids();
-    must(sys_prctl(PR_SET_DUMPABLE, 1, 0), "dumpable");   /* files of /proc/self belong to root otherwise; Landlock and the namespaces fence it */
+    lock_must(sys_prctl(PR_SET_DUMPABLE, 1, 0), "dumpable");   /* files of /proc/self belong to root otherwise; Landlock and the namespaces fence it */
     user_namespace();
     user_capabilities();
     user_landlock();
-    user_seccomp();
+    lock_filters();
 }
 
 /* A domain of its own with signal scope: kill(-1) from the supervisor reaches exactly its kernel's tree, which is nested in it. */
@@ -269,7 +268,7 @@ void lock_supervisor(void)
     if (boot_state.boot.flags & BOOT_NO_LANDLOCK)
         return;
 #endif
-    int rules = (int)must(sys_landlock_ruleset(&a, sizeof a, 0), "landlock");
-    must(sys_landlock_restrict(rules), "landlock");
+    int rules = (int)lock_must(sys_landlock_ruleset(&a, sizeof a, 0), "landlock");
+    lock_must(sys_landlock_restrict(rules), "landlock");
     sys_close(rules);
 }

@@ -149,7 +149,7 @@ static void no_signals(void)
 int guest_main(int argc, char **argv)
 {
     struct boot_facts *f = &A.facts;
-    *f = (struct boot_facts){ .cg_user_tasks = { -1, -1, -1 }, .cg_user_dir = -1, .cg_peak = -1, .cg_oom = -1, .cg_pids = -1, .host_pidfd = -1 };
+    *f = (struct boot_facts){ .cg_user_tasks = { -1, -1, -1 }, .cg_user_dir = -1, .cg_peak = -1, .cg_oom = -1, .cg_pids = -1, .host_pidfd = -1, .rules = -1, .life = -1 };
     if (argc < 2 || (!str_eq(argv[1], "local") && !str_eq(argv[1], "stdio")))
         return 64;
     f->local = str_eq(argv[1], "local");
@@ -171,7 +171,7 @@ int guest_main(int argc, char **argv)
     /* what we make from here on (pipes, FIFOs, files) belongs to the user, so that it can open /dev/stderr and the like again */
     if (f->two_ids)
         sc1(NR_setfsuid, (long)f->user_uid);
-    A.workspace = (int)sys_open(WORKSPACE, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    A.workspace = (int)sys_open(f->workspace ? f->workspace : WORKSPACE, O_PATH | O_DIRECTORY | O_CLOEXEC);
     A.ep = (int)sc1(NR_epoll_create1, O_CLOEXEC);
     uint64_t set = 1ull << (SIGCHLD - 1) | (f->local ? 0 : 1ull << (SIGTERM - 1)); /* TERM: an engine's stop */
     A.sigfd = (int)sc4(NR_signalfd4, -1, PTR(&set), 8, O_CLOEXEC | O_NONBLOCK);

@@ -53,11 +53,77 @@ int proc_read(int pid, struct proc *p)
     return 0;
 }
 
+/* Without a pid namespace of our own, /proc has the whole machine: only what descends from us is looked at. Kernels without these lists: all. */
+static int children_of(int pid, uint64_t *pids, unsigned *n)
+{
+    static _Alignas(8) char d[1024];
+    char path[80], b[512];
+    size_t at = str_put(path, sizeof path, 0, "/proc/");
+    at = str_num(path, sizeof path, at, (uint64_t)pid);
+    at = str_put(path, sizeof path, at, "/task");
+    int dir = (int)sys_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), found = 0;
+    for (long r; dir >= 0 && (r = sc3(NR_getdents64, dir, PTR(d), sizeof d)) > 0;)
+        for (long i = 0; i < r;) {
+            struct dirent_k *e = (struct dirent_k *)(void *)(d + i);
+            i += e->reclen;
+            if (e->name[0] == '.')
+                continue;
+            size_t to = str_put(path, sizeof path, at, "/");
+            to = str_put(path, sizeof path, to, e->name);
+            str_put(path, sizeof path, to, "/children");
+            int fd = (int)sys_open(path, O_RDONLY | O_CLOEXEC);
+            uint64_t pid_now = 0;
+            for (long got; fd >= 0 && (got = sys_read(fd, b, sizeof b)) > 0;)
+                for (long k = 0; k < got; k++) {
+                    if (b[k] >= '0' && b[k] <= '9')
+                        pid_now = pid_now * 10 + (uint64_t)(b[k] - '0');
+                    else if (pid_now) {
+                        if (*n < PROCS)
+                            pids[(*n)++] = pid_now;
+                        pid_now = 0;
+                    }
+                }
+            if (fd >= 0)
+                sys_close(fd), found = 1;
+        }
+    if (dir >= 0)
+        sys_close(dir);
+    return found;
+}
+
+static int scan_tree(unsigned *count)
+{
+    static uint64_t pids[PROCS];
+    unsigned n = 0, have = 0;
+    if (!children_of(A.pid, pids, &n))
+        return 0;
+    for (unsigned i = 0; i < n; i++) {
+        struct proc p;
+        (void)children_of((int)pids[i], pids, &n);
+        if (proc_read((int)pids[i], &p) < 0)
+            continue;
+        unsigned at = have;
+        while (at && procs[at - 1].pid > p.pid)
+            procs[at] = procs[at - 1], at--;
+        if (at && procs[at - 1].pid == p.pid) {      /* it changed its parent meanwhile */
+            for (; at < have; at++)
+                procs[at] = procs[at + 1];
+            continue;
+        }
+        procs[at] = p;
+        have++;
+    }
+    *count = have;
+    return 1;
+}
+
 /* stop_fd: the scan ends early when something comes there (-1: never). /proc lists in the order of pids, so the table is sorted. */
 unsigned proc_scan(int stop_fd)
 {
     static _Alignas(8) char b[2048];      /* some 80 processes at a time */
     unsigned n = 0;
+    if (A.facts.bare && scan_tree(&n))
+        return n;
     int dir = (int)sys_open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return 0;

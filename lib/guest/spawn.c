@@ -56,7 +56,7 @@ static void fds_in_place(const int fds[3])
     static const uint8_t which[5] = { 0, 0, 1, 2, 3 };
     for (int i = 0; i < 5; i++)
         sys_dup3(high[which[i]], i, 0);
-    close_but(NULL, 0, 5);
+    close_but(&A.facts.rules, A.facts.rules >= 0, 5);     /* those go with the exec */
 }
 
 _Noreturn void spawn_child(struct kernel *k, const int fds[3])
@@ -87,7 +87,7 @@ _Noreturn void spawn_child(struct kernel *k, const int fds[3])
     }
     sc1(NR_umask, A.umask & 0777);
     sc1(NR_setfsuid, (long)A.facts.user_uid);
-    sc1(NR_chdir, PTR(WORKSPACE)); /* an image without a workspace: the directory that the engine chose */
+    sc1(NR_chdir, PTR(A.facts.workspace ? A.facts.workspace : WORKSPACE)); /* an image without a workspace: the directory that the engine chose */
     sc1(NR_setfsuid, (long)sc0(NR_geteuid));
     if (A.facts.local)
         lock_kernel();

@@ -130,6 +130,19 @@ static const struct rule refused_shared[] = {
     { "ioctl", EPERM, 1, { { 1, LOW, 0x401c5820 } } }    /* FS_IOC_FSSETXATTR: project ids of quotas */
 };
 
+/* Without namespaces: what reaches others. Sockets, since a path or a name leads to other programs' and Landlock does not look at connect; SysV and POSIX queues, which
+   one namespace of the whole machine has; watches, which tell of files that can't be read; what changes how other processes of this id run. */
+static const struct rule refused_bare[] = {
+    { "socket", EACCES, 0, { { 0, 0, 0 } } }, { "inotify_init", EPERM, 0, { { 0, 0, 0 } } }, { "inotify_init1", EPERM, 0, { { 0, 0, 0 } } },
+    { "mq_open", ENOSYS, 0, { { 0, 0, 0 } } }, { "mq_unlink", ENOSYS, 0, { { 0, 0, 0 } } }, { "shmat", ENOSYS, 0, { { 0, 0, 0 } } }, { "shmctl", ENOSYS, 0, { { 0, 0, 0 } } },
+    { "setpriority", EPERM, 1, { { 1, 0, 1 } } }, { "setpriority", EPERM, 1, { { 0, LOW, 2 } } }, { "sched_setscheduler", EPERM, 1, { { 0, 0, 1 } } },
+    { "sched_setparam", EPERM, 1, { { 0, 0, 1 } } }, { "sched_setaffinity", EPERM, 1, { { 0, 0, 1 } } },
+    { "ioctl", EPERM, 1, { { 1, LOW, 0x40086602 } } }, { "ioctl", EPERM, 1, { { 1, LOW, 0x401c5820 } } }
+};
+/* With the host's own id the files of its user are user code's to change, and Landlock does not look at these. They answer 0 and do nothing: nearly every copy sets a mode. */
+static const char *const kept[] = { "chmod", "chown", "fchmod", "fchmodat", "fchmodat2", "fchown", "fchownat", "futimesat", "lchown", "utime", "utimensat", "utimes", 0 };
+static const char *const kept_attributes[] = { "fremovexattr", "fsetxattr", "lremovexattr", "lsetxattr", "removexattr", "setxattr", 0 };
+
 static int add_rule(scmp_filter_ctx c, uint32_t action, const struct rule *r)
 {
     struct scmp_arg_cmp cmp[2];
@@ -190,8 +203,26 @@ static int fill_refuse(scmp_filter_ctx c, unsigned variant, const char **rule)
         *rule = refused[i].call;
         r = add_rule(c, SCMP_ACT_ERRNO((uint32_t)refused[i].err), &refused[i]);
     }
+    for (i = 0; r == 0 && (variant & LOCAL_FILTER_BARE) && i < sizeof refused_bare / sizeof *refused_bare; i++) {
+        *rule = refused_bare[i].call;
+        r = add_rule(c, SCMP_ACT_ERRNO((uint32_t)refused_bare[i].err), &refused_bare[i]);
+    }
+    for (i = 0; r == 0 && (variant & LOCAL_FILTER_KEEP) && kept[i]; i++) {
+        struct rule one = { kept[i], 0, 0, { { 0, 0, 0 } } };
+        *rule = one.call;
+        r = add_rule(c, SCMP_ACT_ERRNO(0), &one);
+    }
+    for (i = 0; r == 0 && (variant & LOCAL_FILTER_KEEP) && kept_attributes[i]; i++) {
+        struct rule one = { kept_attributes[i], EPERM, 0, { { 0, 0, 0 } } };
+        *rule = one.call;
+        r = add_rule(c, SCMP_ACT_ERRNO(EPERM), &one);
+    }
     for (i = 0; r == 0 && (variant & LOCAL_FILTER_SHARED) && i < sizeof refused_shared / sizeof *refused_shared; i++) {
         *rule = refused_shared[i].call;
+        if ((variant & LOCAL_FILTER_KEEP) && strstr(refused_shared[i].call, "chmod"))
+            continue;
+        if ((variant & LOCAL_FILTER_BARE) && !strcmp(refused_shared[i].call, "ioctl"))
+            continue;          /* there already */
         r = add_rule(c, SCMP_ACT_ERRNO((uint32_t)refused_shared[i].err), &refused_shared[i]);
     }
     return r;

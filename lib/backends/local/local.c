@@ -15,6 +15,13 @@
 #endif
 #define RMDIR_TRIES 200u
 
+static uint64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static void watch(struct interp__local_box *b, uint32_t mask)
 {
     if (b->mask == mask || b->stream < 0)
@@ -31,7 +38,7 @@ static interp_status tell(struct interp__local_box *b, const struct interp__loca
 
 static void send_kill(struct interp__local_box *b)
 {
-    if (b->gone || b->pidfd < 0)
+    if (b->dead || b->gone || b->pidfd < 0)
         return;
     interp__local_group_kill(&b->group);
     (void)syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, 0, 0);
@@ -42,13 +49,21 @@ static void reap(struct interp__local_box *b)
 {
     struct pollfd p = { b->pidfd, POLLIN, 0 };
     siginfo_t info;
-    if (b->gone || b->pidfd < 0 || poll(&p, 1, 0) != 1)
+    char c;
+    if (b->dead && !b->gone && b->life >= 0 && read(b->life, &c, 1) == 0) {   /* its supervisors have ended too, each last in its tree */
+        b->gone = 1;
+        b->h->watch(b->l, b->life, 0);
+    }
+    if (b->dead || b->gone || b->pidfd < 0 || poll(&p, 1, 0) != 1)
         return;
     /* __WALL: it has no exit signal. ECHILD: the host's own waitpid(-1, __WALL) was faster; the pidfd has said that it is dead */
     if (waitid((idtype_t)P_PIDFD, (id_t)b->pidfd, &info, WEXITED | WNOHANG | __WALL) < 0 && errno != ECHILD)
         return;
-    b->gone = 1;
+    b->dead = 1;
     b->h->watch(b->l, b->pidfd, 0);
+    b->gone = b->life < 0 || read(b->life, &c, 1) == 0;
+    if (!b->gone && b->h->watch(b->l, b->life, INTERP_IO_IN) != INTERP_OK)
+        b->unwatched = 1;
 }
 
 static void free_box(struct interp__local_box *b)
@@ -62,17 +77,14 @@ static void free_box(struct interp__local_box *b)
         interp__buf_free(&b->shares->interpreters);
         h->realloc(l, b->shares, sizeof *b->shares, 0);
     }
+    if (b->plan)
+        h->realloc(l, b->plan, sizeof *b->plan, 0);
+    interp__local_close(&b->life);
+    interp__local_close(&b->base.fd);
     interp__local_group_close(&b->s->cgroup, &b->group);
     interp__local_close(&b->stream);
     interp__local_close(&b->pidfd);
     h->realloc(l, b, sizeof *b, 0);
-}
-
-static uint64_t now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* Close: after the end is proven, the groups go (they stay busy for a moment after the last process), then the ids. */
@@ -89,6 +101,10 @@ static void go_on_closing(struct interp__local_box *b)
         h->timer(l, now() + (b->rmdir_tries < 20 ? 200000u : 20000000u));
         return;
     }
+    if (interp__local_base_remove(&b->base)) {
+        h->timer(l, now() + 100000u);
+        return;
+    }
     h->timer(l, 0);
     if (b->id) {
         pthread_mutex_lock(&b->s->lock);
@@ -99,6 +115,52 @@ static void go_on_closing(struct interp__local_box *b)
     h->notify(l, INTERP_LINK_CLOSED);
 }
 
+/* Another level is accepted: once this attempt's process is gone, that is tried. 1: it will be. */
+static int fall(struct interp__local_box *b, const struct interp__local_failure *f)
+{
+    b->falling = interp__local_box_weaker(b, f);
+    if (!b->falling)
+        return 0;
+    b->h->log(b->l, 2, f->message, strlen(f->message));
+    b->stage = LOCAL_FALL;
+    send_kill(b);
+    b->h->again(b->l);
+    return 1;
+}
+
+/* 0: not yet, or it has begun; -1: told. */
+static int go_on_falling(struct interp__local_box *b)
+{
+    struct interp__local_failure f;
+    if (b->pidfd >= 0 && !b->gone) {
+        if (b->unwatched)
+            b->h->timer(b->l, now() + 5000000u);
+        return 0;
+    }
+    (void)interp__local_group_remove(&b->s->cgroup, &b->group);   /* one that is still busy is swept when this context ends */
+    interp__local_group_close(&b->s->cgroup, &b->group);
+    interp__local_group_init(&b->group);
+    if (b->message)
+        b->h->realloc(b->l, b->message, b->message_size, 0);
+    b->message = 0;
+    watch(b, 0);
+    interp__local_close(&b->stream);
+    interp__local_close(&b->pidfd);
+    interp__local_close(&b->life);
+    b->stage = LOCAL_BOOT;
+    memset(&f, 0, sizeof f);
+    int r = interp__local_box_bare(b, b->falling, &f);
+    b->unwatched = b->pidfd >= 0 && b->h->watch(b->l, b->pidfd, INTERP_IO_IN) != INTERP_OK;
+    if (r < 0 && fall(b, &f))
+        return 0;
+    if (r < 0) {
+        tell(b, &f);
+        return -1;
+    }
+    b->h->again(b->l);
+    return 0;
+}
+
 /* Sends what is left of the boot message and looks for the answer: -1 it failed, told; else 0. */
 static int boot_step(struct interp__local_box *b)
 {
@@ -106,10 +168,15 @@ static int boot_step(struct interp__local_box *b)
     int r = interp__local_box_boot(b, &f);
     if (r < 0) {
         watch(b, 0);
+        if (fall(b, &f))
+            return 0;
         tell(b, &f);
         return -1;
     }
     if (r > 0) {
+        if (b->plan)
+            b->h->realloc(b->l, b->plan, sizeof *b->plan, 0);
+        b->plan = 0;
         b->stage = LOCAL_OPEN;
         watch(b, INTERP_IO_IN);
         interp__local_box_report(b);
@@ -129,13 +196,15 @@ static interp_status local_open(void *backend, const interp_host_ops *h, interp_
     b->s = backend;
     b->h = h;
     b->l = l;
-    b->stream = b->pidfd = -1;
+    b->stream = b->pidfd = b->life = b->base.fd = -1;
     interp__local_group_init(&b->group);
     *inst = b;
     int started = interp__local_box_start(b, spec, &f) == 0;
     if (b->shares)
         interp__local_shares_close(b->shares);   /* the agent has them, or nobody needs them */
     b->unwatched = b->pidfd >= 0 && h->watch(l, b->pidfd, INTERP_IO_IN) != INTERP_OK;   /* its end is then looked for by the timer */
+    if (!started && fall(b, &f))
+        return INTERP_OK;
     if (!started)
         return tell(b, &f);
     if (b->unwatched) {
@@ -150,7 +219,10 @@ static void local_advance(void *inst)
 {
     struct interp__local_box *b = inst;
     int was_gone = b->gone;
-    if (b->stage == LOCAL_BOOT && !b->failed && !b->closing)
+    if (b->stage == LOCAL_FALL && !b->failed && !b->closing) {
+        reap(b);
+        go_on_falling(b);
+    } else if (b->stage == LOCAL_BOOT && !b->failed && !b->closing)
         boot_step(b);
     else if (b->stage == LOCAL_OPEN && !b->eof && !b->closing) {
         if (b->mask & INTERP_IO_OUT) {

@@ -42,6 +42,7 @@ void interp__local_close(int *fd);
 #define LOCAL_SPAWN_FDS (4 + BOOT_CG_COUNT + LOCAL_SHARES)
 struct interp__local_spawn {
     int agent;                         /* sealed image */
+    int bare;                          /* no namespaces */
     int cgroup;                        /* v2: born in it, -1 = in the host's */
     int fd[LOCAL_SPAWN_FDS];           /* become descriptors 3, 4, ... in this order */
     unsigned nfds;
@@ -61,7 +62,8 @@ int interp__local_image(const void *data, size_t len);
 
 /* ---- seccomp (filter.c) */
 struct interp__local_filter { struct boot_filter *code; uint32_t nallow, ndeny; };
-enum { LOCAL_FILTER_ONE_ID = 1, LOCAL_FILTER_PINNED = 2, LOCAL_FILTER_SHARED = 4, LOCAL_FILTER_VARIANTS = 8 };   /* SHARED: files of the host can be written */
+enum { LOCAL_FILTER_ONE_ID = 1, LOCAL_FILTER_PINNED = 2, LOCAL_FILTER_SHARED = 4, LOCAL_FILTER_BARE = 8, LOCAL_FILTER_KEEP = 16, LOCAL_FILTER_VARIANTS = 32 };
+/* SHARED: files of the host can be written. BARE: no namespaces. KEEP: files outside belong to the same id, so nobody's mode, owner and times are changed. */
 /* Fills code[0..cap); 0, or -1 with the failing rule's name in *rule. */
 int interp__local_filter_build(struct boot_filter *code, uint32_t cap, unsigned variant, uint32_t *nallow, uint32_t *ndeny, const char **rule);
 
@@ -152,6 +154,11 @@ int interp__local_interpreter(struct interp__local_shares *s, struct boot *m, co
 /* The directory that keeps this user from a path, in dir; its own name when there is none to name. */
 void interp__local_closed_directory(const char *path, char dir[BOOT_PATH]);
 
+/* ---- base.c: where a sandbox without namespaces works */
+struct interp__local_base { int fd; unsigned number, pieces; char path[64]; };
+int interp__local_base_make(struct interp__local_base *b, uint32_t user, int *swept, struct interp__local_failure *f);
+int interp__local_base_remove(struct interp__local_base *b);   /* one piece: 1: there is more, 0: it is gone, or can't be */
+
 /* ---- the state of a backend instance (state.c) */
 struct interp__local {
     pthread_mutex_t lock;              /* all below; never held while a sandbox waits for anything */
@@ -160,6 +167,8 @@ struct interp__local {
     pid_t pid;                         /* who made it: a forked child only closes and frees */
     int agent;                         /* image, -1 = not made yet */
     int looked;                        /* cgroup and ids are known */
+    int swept;                         /* left-over directories have been looked for */
+    char unusable[200];                /* namespaces can't be had here, for this reason that will not go away; "": none known */
     uint64_t number;                   /* of the last sandbox */
     struct interp__local_ids ids;
     struct interp__local_cgroup cgroup;
@@ -171,14 +180,20 @@ int interp__local_prepare(struct interp__local *s, const interp_host_ops *h, int
 int interp__local_filter_get(struct interp__local *s, unsigned variant, const struct interp__local_filter **out, struct interp__local_failure *f);
 
 /* ---- one sandbox (local.c, open.c) */
-enum interp__local_stage { LOCAL_BOOT, LOCAL_OPEN, LOCAL_DEAD };
+enum interp__local_stage { LOCAL_BOOT, LOCAL_FALL, LOCAL_OPEN };   /* FALL: what was tried is on its way out, then comes a weaker level */
 struct interp__local_box {
     struct interp__local *s;
     const interp_host_ops *h;
     interp_link *l;
     enum interp__local_stage stage;
     int stream, pidfd;
-    int gone;                          /* reaped */
+    int gone;                          /* reaped, and nothing of it is left */
+    int dead;                          /* reaped */
+    int level;                         /* INTERP_ISOLATION_*; 0: with namespaces */
+    int life;                          /* bare: at its end nothing of the sandbox is left (boot.h); -1: none */
+    int falling;                       /* to try: INTERP_ISOLATION_LANDLOCK, PROCESS */
+    struct interp__local_base base;
+    struct interp__local_plan *plan;   /* to try again with, until it stands */
     int killing, closing, failed;
     int eof;                           /* the stream has ended */
     int unread;                        /* READABLE was told and no read has said AGAIN since */
@@ -192,8 +207,13 @@ struct interp__local_box {
     struct boot_answer answer;
     size_t answer_have;
     struct interp__local_shares *shares;   /* NULL: none */
-    char cpu[16], memory[16], pids[16], unenforced[96];   /* for the report */
+    char cpu[16], memory[16], pids[16], unenforced[160];   /* for the report */
 };
+struct interp__local_plan { struct boot boot; interp_spec spec; };   /* of the spec no texts */
+/* Starts at a weaker level, in the same box. */
+int interp__local_box_bare(struct interp__local_box *b, int level, struct interp__local_failure *f);
+/* The next weaker level that the host accepts after such a failure, 0: none. */
+int interp__local_box_weaker(const struct interp__local_box *b, const struct interp__local_failure *f);
 int interp__local_box_start(struct interp__local_box *b, const interp_spec *spec, struct interp__local_failure *f);
 /* Goes on with the boot: 0 when it is not over, 1 when the sandbox stands, -1 with f. */
 int interp__local_box_boot(struct interp__local_box *b, struct interp__local_failure *f);

@@ -156,10 +156,24 @@ static int make_message(struct interp__local_box *b, const struct boot *m, const
     return 0;
 }
 
+/* Without namespaces: a pipe whose write end the agent and its supervisors hold. */
+static int make_life(struct interp__local_box *b, int *theirs)
+{
+    int p[2];
+    *theirs = -1;
+    if (!b->level)
+        return 0;
+    if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
+        return -1;
+    b->life = p[0];
+    *theirs = p[1];
+    return 0;
+}
+
 /* The clone itself; leaves stream and pidfd in the box. */
 static int spawn(struct interp__local_box *b, struct boot *m, struct interp__local_spawn *sp, struct interp__local_failure *f)
 {
-    int pair[2], host, i, r;
+    int pair[2], host, theirs, i, r;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return interp__local_fail_clone(f, errno, LOCAL_STEP_CLONE);
     host = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -169,21 +183,31 @@ static int spawn(struct interp__local_box *b, struct boot *m, struct interp__loc
         close(pair[1]);
         return r;
     }
+    if (make_life(b, &theirs) < 0) {
+        r = interp__local_fail_clone(f, errno, LOCAL_STEP_CLONE);
+        close(pair[0]);
+        close(pair[1]);
+        close(host);
+        return r;
+    }
     memset(sp, 0, sizeof *sp);
     sp->pidfd = -1;
+    sp->bare = b->level != 0;
     sp->agent = b->s->agent;
     sp->cgroup = b->group.born;
-    if (!b->id)
+    if (!b->id && !b->level)
         interp__local_ids_own(sp->uid_map, sp->gid_map);
     sp->fd[sp->nfds++] = pair[1];
     sp->fd[sp->nfds++] = host;
+    if (theirs >= 0)
+        sp->fd[sp->nfds++] = theirs;
     m->cgroup_mask = 0;
     for (i = 0; i < BOOT_CG_COUNT; i++)
         if (b->group.fd[i] >= 0) {
             m->cgroup_mask |= 1u << i;
             sp->fd[sp->nfds++] = b->group.fd[i];
         }
-    for (i = 0; b->shares && i < (int)b->shares->n; i++)
+    for (i = 0; b->shares && !b->level && i < (int)b->shares->n; i++)
         if (b->shares->share[i].tree >= 0) {
             m->source[b->shares->first + (unsigned)i].fd = 3 + sp->nfds;
             sp->fd[sp->nfds++] = b->shares->share[i].tree;
@@ -191,6 +215,7 @@ static int spawn(struct interp__local_box *b, struct boot *m, struct interp__loc
     r = interp__local_spawn(sp);
     close(pair[1]);
     close(host);
+    interp__local_close(&theirs);
     b->pidfd = sp->pidfd;
     if (r < 0) {
         close(pair[0]);
@@ -271,10 +296,120 @@ static int plan_shares(struct interp__local_box *b, const interp_spec *spec, str
     return interp__local_shares_plan(b->shares, m, spec, b->id, f);
 }
 
+/* ---- without namespaces */
+
+static int plan_bare(struct interp__local_box *b, const interp_spec *spec, int level, struct boot *m, struct interp__local_failure *f)
+{
+    static const char why[] = "there are no namespaces and no cgroup for this sandbox";
+    uint32_t flags = spec->flags;
+    b->unenforced[0] = 0;
+    snprintf(b->memory, sizeof b->memory, "watch");
+    snprintf(b->cpu, sizeof b->cpu, "none");
+    snprintf(b->pids, sizeof b->pids, "%s", b->id ? "rlimit" : "shared");
+    if (!b->id && flags & INTERP_SPEC_PIDS_ASKED)
+        return unenforceable(f, "pids", why);
+    if (!b->id)
+        unenforced(b, "pids");
+    if (flags & INTERP_SPEC_WORKSPACE_ASKED)
+        return unenforceable(f, "workspace_bytes", why);
+    if (flags & INTERP_SPEC_INODES_ASKED)
+        return unenforceable(f, "workspace_inodes", why);
+    unenforced(b, "workspace_bytes");
+    unenforced(b, "workspace_inodes");
+    m->cpu_mask = 0;
+    if (spec->cpu_millis) {
+        if ((flags & INTERP_SPEC_CPU_ASKED) && (spec->cpu_millis % 1000 || level == INTERP_ISOLATION_PROCESS))
+            return unenforceable(f, "cpu", why);
+        m->cpu_mask = pick_cpus(spec->cpu_millis);
+        if (m->cpu_mask)
+            snprintf(b->cpu, sizeof b->cpu, "affinity");
+        if (!m->cpu_mask || spec->cpu_millis % 1000 || level == INTERP_ISOLATION_PROCESS)
+            unenforced(b, "cpu");
+    }
+    return 0;
+}
+
+/* There, everything is where it is: a mount at another path can't be had, and what is shown is shared. */
+static int check_places(const struct interp__local_box *b, const struct boot *m, struct interp__local_failure *f)
+{
+    for (unsigned i = 0; b->shares && i < b->shares->n; i++) {
+        const struct boot_source *s = &m->source[b->shares->first + i];
+        if (strcmp(s->host, s->guest) != 0 && !(b->shares->share[i].flags & INTERP_MOUNT_RUNTIME))
+            return interp__local_failed(f, INTERP_E_ISOLATION, "mount-target", 0, "Mount it at its own path (leave the target out), or run where namespaces can be had.",
+                                        "The mount %s can't appear at %s: without namespaces there is no other path for it.", s->host, s->guest);
+    }
+    return 0;
+}
+
+int interp__local_box_bare(struct interp__local_box *b, int level, struct interp__local_failure *f)
+{
+    const struct interp__local_filter *filter;
+    struct interp__local_spawn sp;
+    const interp_spec *spec = &b->plan->spec;
+    struct boot *m = &b->plan->boot;
+    int r;
+    b->level = level;
+    b->answer_have = 0;
+    b->gone = b->dead = b->eof = 0;
+    if (plan_bare(b, spec, level, m, f) < 0 || (level == INTERP_ISOLATION_LANDLOCK && check_places(b, m, f) < 0))
+        return -1;
+    pthread_mutex_lock(&b->s->lock);
+    r = b->base.fd >= 0 ? 0 : interp__local_base_make(&b->base, b->id ? b->id + 1 : 0, &b->s->swept, f);
+    pthread_mutex_unlock(&b->s->lock);
+    if (r < 0 || interp__local_filter_get(b->s, LOCAL_FILTER_ONE_ID | LOCAL_FILTER_BARE | (b->id ? 0u : LOCAL_FILTER_KEEP) | (m->cpu_mask ? LOCAL_FILTER_PINNED : 0u) |
+                                                (b->shares && b->shares->writable ? LOCAL_FILTER_SHARED : 0u), &filter, f) < 0)
+        return -1;
+    fill_message(m, b, spec, filter);
+    m->flags |= BOOT_BARE | (level == INTERP_ISOLATION_PROCESS ? BOOT_OPEN : 0u);
+    m->user_uid = m->user_gid = b->id ? b->id + 1 : 0;
+    snprintf(m->base, sizeof m->base, "%s", b->base.path);
+    f->code = INTERP_OK;
+    if (spawn(b, m, &sp, f) < 0)
+        return f->code != INTERP_OK ? -1 : interp__local_fail_clone(f, sp.err, sp.step);
+    return make_message(b, m, filter, f);
+}
+
+/* Reasons that stay: a new attempt at every open would only cost time. */
+static int will_stay(const char *reason)
+{
+    static const char *const stay[] = { "clone3-blocked", "userns-seccomp", "userns-disabled", "userns-apparmor", "proc-masked", "pivot-root", "kernel-too-old" };
+    for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
+        if (!strcmp(reason, stay[i]))
+            return 1;
+    return 0;
+}
+
+int interp__local_box_weaker(const struct interp__local_box *b, const struct interp__local_failure *f)
+{
+    uint32_t least = b->plan ? b->plan->spec.min_isolation : 0;
+    if (!least || f->code != INTERP_E_ISOLATION || b->level == INTERP_ISOLATION_PROCESS)
+        return 0;
+    if (!b->level && will_stay(f->reason)) {
+        pthread_mutex_lock(&b->s->lock);
+        if (!b->s->unusable[0])
+            snprintf(b->s->unusable, sizeof b->s->unusable, "%s", f->reason);
+        pthread_mutex_unlock(&b->s->lock);
+    }
+    if (!b->level)
+        return least <= INTERP_ISOLATION_LANDLOCK ? INTERP_ISOLATION_LANDLOCK : 0;
+    return least <= INTERP_ISOLATION_PROCESS && strcmp(f->reason, "limit-unenforceable") != 0 ? INTERP_ISOLATION_PROCESS : 0;
+}
+
+/* For a host that accepts a weaker level: what it takes to try that, when this one turns out not to be had. */
+static int keep_plan(struct interp__local_box *b, const interp_spec *spec, const struct boot *m, struct interp__local_failure *f)
+{
+    if (spec->min_isolation > INTERP_ISOLATION_LANDLOCK || !spec->min_isolation)
+        return 0;
+    b->plan = b->h->realloc(b->l, 0, 0, sizeof *b->plan);
+    if (!b->plan)
+        return interp__local_failed(f, INTERP_E_NOMEM, "host-memory", ENOMEM, "", "Out of memory.");
+    b->plan->boot = *m;
+    b->plan->spec = *spec;
+    return 0;
+}
+
 int interp__local_box_start(struct interp__local_box *b, const interp_spec *spec, struct interp__local_failure *f)
 {
-    static const char levels[] = " (The levels `landlock` and `process` are not in this version.)";
-    size_t len;
     struct boot m;
     int cgroup, attach, r;
     if (interp__local_prepare(b->s, b->h, b->l, f) < 0)
@@ -289,6 +424,13 @@ int interp__local_box_start(struct interp__local_box *b, const interp_spec *spec
     }
     if (plan_shares(b, spec, &m, f) < 0)
         return -1;
+    if (keep_plan(b, spec, &m, f) < 0)
+        return -1;
+    pthread_mutex_lock(&b->s->lock);
+    int unusable = b->plan && b->s->unusable[0];
+    pthread_mutex_unlock(&b->s->lock);
+    if (unusable)
+        return interp__local_box_bare(b, INTERP_ISOLATION_LANDLOCK, f);
     cgroup = b->s->cgroup.version != 0;
     if (!cgroup && spec->min_isolation == INTERP_ISOLATION_FULL)
         return interp__local_failed(f, INTERP_E_ISOLATION, "cgroup-missing", 0,
@@ -302,10 +444,6 @@ int interp__local_box_start(struct interp__local_box *b, const interp_spec *spec
         interp__local_group_init(&b->group);
         b->h->log(b->l, 2, f->message, strlen(f->message));
         r = attempt(b, spec, 0, &m, &attach, f);
-    }
-    if (r < 0 && f->code == INTERP_E_ISOLATION && spec->min_isolation < INTERP_ISOLATION_NAMESPACES && spec->min_isolation) {
-        len = strlen(f->message);
-        snprintf(f->message + len, sizeof f->message - len, "%s", levels);
     }
     return r;
 }
@@ -391,8 +529,13 @@ void interp__local_box_report(struct interp__local_box *b)
     interp__buf_fmt(&json,
                     "{\"isolation\":\"%s\",\"ids\":\"%s\",\"memory\":\"%s\",\"cpu\":\"%s\",\"pids\":\"%s\",\"landlock\":%u,\"scoped\":%s,"
                     "\"shared_inodes\":%s,\"cgroup\":\"%s\",\"unenforced\":[%s]",
-                    version ? "full" : "namespaces", b->id ? "two" : "one", b->memory, b->cpu, b->pids, a->landlock, a->landlock >= 6 ? "true" : "false",
+                    b->level == INTERP_ISOLATION_LANDLOCK ? "landlock" : b->level ? "process" : version ? "full" : "namespaces", b->id ? "two" : "one", b->memory, b->cpu, b->pids, a->landlock, a->landlock >= 6 ? "true" : "false",
                     a->overlay ? "false" : "true", version == 2 ? "v2" : version == 1 ? "v1" : "none", b->unenforced);
+    if (b->level)
+        interp__buf_fmt(&json, ",\"cwd\":\"%s/workspace\",\"home\":\"%s/home\",\"tmp\":\"%s/tmp\",\"files\":\"%s\",\"file_modes\":\"%s\",\"network\":\"%s\",\"processes\":\"%s\"",
+                        b->base.path, b->base.path, b->base.path, b->level == INTERP_ISOLATION_LANDLOCK ? "landlock" : "host",
+                        b->id || b->level == INTERP_ISOLATION_PROCESS ? "own" : "ignored", b->level == INTERP_ISOLATION_LANDLOCK ? "no sockets" : "host",
+                        b->level == INTERP_ISOLATION_LANDLOCK || a->landlock >= 6 ? "seen, not signalled" : "host");
     if (b->shares)
         report_shares(b, &json);
     interp__buf_str(&json, "}");
