@@ -19,7 +19,7 @@ static const struct {
     { "bash", "printf '%s\\n' \"${BASH_VERSION-}\" \"${BASH-sh}\"", "install bash (Debian, Ubuntu, Fedora: package bash)" },
     { "sh", "printf '\\n'; command -v sh", "install a POSIX shell (Debian, Ubuntu: package dash)" },
 };
-static const char *const levels[DOCTOR_LEVELS] = { "full", "namespaces" };
+static const char *const levels[DOCTOR_LEVELS] = { "full", "namespaces", "landlock", "process" };
 static const char *const engines[DOCTOR_ENGINES] = { "docker", "podman" };
 
 struct doctor {
@@ -268,7 +268,7 @@ void doctor_free(struct doctor *d)
 
 int doctor_usable(const struct doctor *d)
 {
-    for (size_t i = 0; i < DOCTOR_LEVELS; i++)
+    for (size_t i = 0; i < DOCTOR_DEFAULT; i++)
         if (d->levels[i].usable)
             return 1;
     return 0;

@@ -5,7 +5,8 @@
 #include "buf.h"
 #include "task.h"
 
-#define DOCTOR_LEVELS    2
+#define DOCTOR_LEVELS    4
+#define DOCTOR_DEFAULT   2 /* the first ones are what a session accepts that asks for none */
 #define DOCTOR_LANGUAGES 4
 #define DOCTOR_ENGINES   2
 

@@ -131,6 +131,10 @@ static void level_row(const struct doctor_level *l, const struct doctor_level *a
         wrapped(REST, "for the same reason");
         return;
     }
+    if (l->usable && above && above->usable && l->isolation && above->isolation && !strcmp(l->isolation, above->isolation)) {
+        wrapped(REST, "gives the same as the one above");
+        return;
+    }
     if (l->usable)
         reached_text(&text, l);
     else
@@ -205,5 +209,6 @@ void doctor_table(const struct doctor *d, int colour)
     for (size_t i = 0; i < DOCTOR_ENGINES; i++)
         engine_row(&doctor_engines(d)[i], colour);
     putchar('\n');
-    fputs(doctor_usable(d) ? "Sessions work on this machine.\n" : "No session can be had on this machine. The rows above say what to do.\n", stdout);
+    int weaker = doctor_levels(d)[DOCTOR_DEFAULT].usable;
+    fputs(doctor_usable(d) ? "Sessions work on this machine.\n" : weaker ? "Sessions work on this machine where `isolation` accepts landlock.\n" : "No session can be had on this machine. The rows above say what to do.\n", stdout);
 }

@@ -52,7 +52,7 @@ static const struct {
       "usage: interp doctor [--json]\n"
       "\n"
       "Tries what works on this machine: opens a session at each isolation level, runs each language in the best one, and asks the container engines.\n"
-      "What is missing is shown with what to do about it. Exit code 0 when a session can be had, else 1.\n" },
+      "What is missing is shown with what to do about it. Exit code 0 when a session can be had without accepting less than namespaces, else 1.\n" },
     { "gc",
       "usage: interp gc [--backend NAME] [--endpoint ADDRESS] [--json]\n"
       "\n"
