@@ -9,7 +9,8 @@ INTERP_BEGIN_DECLS
 /** Makes a config with the defaults. T2. Errors: INVAL, NOMEM, FORKED. */
 INTERP_API interp_status interp_config_new(interp_ctx *x, interp_config **out, interp_error **err);
 /** Applies a JSON object over what is set; keys are the setters' names, plus env {name: value}, mounts [{source, target, mode}],
-    runtimes [directory], interpreters {language: path}, and "<backend>.<key>" for what only a backend knows. mounts and runtimes replace what was there, the others add. All or nothing:
+    runtimes [directory], interpreters {language: path}, labels {name: value}, audit {…} (as interp_audit_open takes it: starts the context's
+    trail at the open, unless the same text has done so already), and "<backend>.<key>" for what only a backend knows. mounts and runtimes replace what was there, the others add. All or nothing:
     on an error the config is as before. len may be INTERP_NTS. T3. Errors: INVAL naming the key (unknown, given twice, wrong type, out of range, nested too deep), NOMEM. */
 INTERP_API interp_status interp_config_set_json(interp_config *c, const char *json, size_t len, interp_error **err);
 /** Sets an environment variable of all kernels of the session (name NUL-terminated, no '='; value n bytes, no NUL; n may be INTERP_NTS). The first 1,024 names,
@@ -27,6 +28,8 @@ INTERP_API interp_status interp_config_add_runtime(interp_config *c, const char 
     virtual environment that and what it was made from, and the library directories that it names. In an engine it is the image's. Its directory comes first in PATH. T3.
     Errors: INVAL (a language without kernels, a path that is not absolute), NOMEM. */
 INTERP_API interp_status interp_config_set_interpreter(interp_config *c, const char *language, const char *path, interp_error **err);
+/** Sets a label for the audit trail, on all records of the session; as interp_request_set_label. T3. Errors: INVAL, LIMIT, NOMEM. */
+INTERP_API interp_status interp_config_set_label(interp_config *c, const char *name, const char *value, interp_error **err);
 /** Attaches a cancel object to the open; NULL detaches. Holds a reference. T3. */
 INTERP_API interp_status interp_config_set_cancel(interp_config *c, interp_cancel *t, interp_error **err);
 /** Sets an option of a backend: key "<backend>.<key>", value as JSON text. The backend checks it at open. T3. Errors: INVAL, NOMEM. */

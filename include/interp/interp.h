@@ -4,6 +4,7 @@
 #define INTERP_INTERP_H
 #include <interp/base.h>
 #include <interp/config.h>
+#include <interp/audit.h>
 #include <interp/redact.h>
 #include <interp/session.h>
 #include <interp/result.h>

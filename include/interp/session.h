@@ -78,7 +78,7 @@ INTERP_API void interp_session_set_userdata(interp_session *s, void *p);
 INTERP_API interp_status interp_request_new(interp_ctx *x, interp_request **out, interp_error **err);
 /** Frees a request; NULL is fine; legal right after a start. Exclusive. */
 INTERP_API void interp_request_free(interp_request *r);
-/** Applies a JSON object over what is set: the setters' names, code, stdin or stdin_base64, env {name: value}, options {…}. For the host's own JSON, never a model's.
+/** Applies a JSON object over what is set: the setters' names, code, stdin or stdin_base64, env {name: value}, options {…}, labels {name: value}. For the host's own JSON, never a model's.
     All or nothing. T3. Errors: INVAL naming the key, LIMIT, NOMEM. */
 INTERP_API interp_status interp_request_set_json(interp_request *r, const char *json, size_t len, interp_error **err);
 /** Sets the code: bytes of text, at most 16 MiB, no NUL inside; n may be INTERP_NTS. T3. Errors: INVAL, LIMIT, NOMEM. */
@@ -89,6 +89,8 @@ INTERP_API interp_status interp_request_set_stdin(interp_request *r, const void 
 INTERP_API interp_status interp_request_set_env(interp_request *r, const char *name, const void *value, size_t n, interp_error **err);
 /** Options of the language as a JSON object, at most 16 KiB: javascript {"await": false, "ts": true}. T3. Errors: INVAL, LIMIT, NOMEM. */
 INTERP_API interp_status interp_request_set_options(interp_request *r, const char *json, size_t len, interp_error **err);
+/** Sets a label for the audit trail: name of at most 64 letters, digits, '_', '.', '-', value UTF-8 of at most 256 bytes; at most 32. It stands for the session's label of that name. T3. Errors: INVAL, LIMIT, NOMEM. */
+INTERP_API interp_status interp_request_set_label(interp_request *r, const char *name, const char *value, interp_error **err);
 /** Attaches a cancel object; NULL detaches. Holds a reference. T3. */
 INTERP_API interp_status interp_request_set_cancel(interp_request *r, interp_cancel *t, interp_error **err);
 
@@ -142,7 +144,8 @@ enum {
     INTERP_EV_PROGRESS = 4,      /**< a step of an open, as JSON */
     INTERP_EV_WRITABLE = 5,      /**< an interp_call_write that took less than all has room again */
     INTERP_EV_DONE = 8,          /**< the last event of a call: finish it */
-    INTERP_EV_LATE_OUTPUT = 9    /**< bytes that background work of an earlier exec wrote */
+    INTERP_EV_LATE_OUTPUT = 9,   /**< bytes that background work of an earlier exec wrote */
+    INTERP_EV_AUDIT = 11         /**< a notice of the context: a record of its audit trail, as JSON without a newline; interp_event_missing says how many before it were dropped */
 };
 /** INTERP_EV_*; 0 for NULL. */
 INTERP_API int32_t interp_event_type(const interp_event *e);
@@ -152,13 +155,13 @@ INTERP_API uint64_t interp_event_exec(const interp_event *e);
 INTERP_API int32_t interp_event_stream(const interp_event *e);
 /** Byte offset in that exec's stream as it is seen, after redaction. */
 INTERP_API uint64_t interp_event_offset(const interp_event *e);
-/** Length of a GAP in bytes; 0 otherwise. */
+/** Length of a GAP in bytes; of a notice: how many before it nobody took in time; 0 otherwise. */
 INTERP_API uint64_t interp_event_missing(const interp_event *e);
 /** Running number over all events of the session. */
 INTERP_API uint64_t interp_event_seq(const interp_event *e);
 /** The bytes, at most 64 KiB. */
 INTERP_API const void *interp_event_data(const interp_event *e, size_t *len);
-/** The JSON of a PROGRESS event, "" otherwise. */
+/** The JSON of a PROGRESS or AUDIT event, "" otherwise. */
 INTERP_API const char *interp_event_json(const interp_event *e, size_t *len);
 
 INTERP_END_DECLS

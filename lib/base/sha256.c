@@ -37,27 +37,92 @@ static void block(uint32_t h[8], const uint8_t *p)
         h[i] += v[i];
 }
 
+void interp__sha256_init(struct interp__sha256 *c)
+{
+    static const uint32_t start[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
+    memcpy(c->h, start, sizeof start);
+    c->n = 0;
+}
+
+void interp__sha256_add(struct interp__sha256 *c, const void *data, size_t n)
+{
+    const uint8_t *p = data;
+    size_t have = c->n % 64;
+    c->n += n;
+    if (have) {
+        size_t part = 64 - have < n ? 64 - have : n;
+        if (part)
+            memcpy(c->rest + have, p, part);
+        p += part;
+        n -= part;
+        if (have + part < 64)
+            return;
+        block(c->h, c->rest);
+    }
+    for (; n >= 64; p += 64, n -= 64)
+        block(c->h, p);
+    if (n)
+        memcpy(c->rest, p, n);
+}
+
+void interp__sha256_end(struct interp__sha256 *c, uint8_t out[INTERP__SHA256])
+{
+    uint8_t last[128] = { 0 };
+    size_t left = c->n % 64, end = left < 56 ? 64 : 128;
+    memcpy(last, c->rest, left);
+    last[left] = 0x80;
+    for (unsigned i = 0; i < 8; i++)
+        last[end - 1 - i] = (uint8_t)(c->n * 8 >> 8 * i);
+    for (size_t at = 0; at < end; at += 64)
+        block(c->h, last + at);
+    for (unsigned i = 0; i < INTERP__SHA256; i++)
+        out[i] = (uint8_t)(c->h[i / 4] >> (24 - 8 * (i % 4)));
+    explicit_bzero(last, sizeof last);
+    explicit_bzero(c, sizeof *c);
+}
+
+void interp__hmac_sha256(const void *key, size_t nkey, const void *p, size_t n, uint8_t out[INTERP__SHA256])
+{
+    struct interp__sha256 c;
+    uint8_t k[64] = { 0 }, pad[64];
+    if (nkey > sizeof k) {
+        interp__sha256_init(&c);
+        interp__sha256_add(&c, key, nkey);
+        interp__sha256_end(&c, k);
+    } else if (nkey)
+        memcpy(k, key, nkey);
+    for (unsigned i = 0; i < sizeof k; i++)
+        pad[i] = k[i] ^ 0x36;
+    interp__sha256_init(&c);
+    interp__sha256_add(&c, pad, sizeof pad);
+    interp__sha256_add(&c, p, n);
+    interp__sha256_end(&c, out);
+    for (unsigned i = 0; i < sizeof k; i++)
+        pad[i] = k[i] ^ 0x5c;
+    interp__sha256_init(&c);
+    interp__sha256_add(&c, pad, sizeof pad);
+    interp__sha256_add(&c, out, INTERP__SHA256);
+    interp__sha256_end(&c, out);
+    explicit_bzero(k, sizeof k);
+    explicit_bzero(pad, sizeof pad);
+}
+
+void interp__hex(const uint8_t *p, size_t n, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < n; i++) {
+        out[2 * i] = digits[p[i] >> 4];
+        out[2 * i + 1] = digits[p[i] & 15];
+    }
+    out[2 * n] = 0;
+}
+
 void interp__sha256_hex(const void *data, size_t n, char out[INTERP__SHA256_HEX])
 {
-    uint32_t h[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
-    const uint8_t *p = data;
-    uint8_t last[128] = { 0 };
-    size_t left = n;
-    for (; left >= 64; p += 64, left -= 64)
-        block(h, p);
-    if (left)
-        memcpy(last, p, left);
-    last[left] = 0x80;
-    size_t end = left < 56 ? 64 : 128;
-    for (unsigned i = 0; i < 8; i++)
-        last[end - 1 - i] = (uint8_t)((uint64_t)n * 8 >> 8 * i);
-    for (size_t at = 0; at < end; at += 64)
-        block(h, last + at);
-    for (unsigned i = 0; i < 32; i++) {
-        static const char digits[] = "0123456789abcdef";
-        uint8_t b = (uint8_t)(h[i / 4] >> (24 - 8 * (i % 4)));
-        out[2 * i] = digits[b >> 4];
-        out[2 * i + 1] = digits[b & 15];
-    }
-    out[64] = 0;
+    struct interp__sha256 c;
+    uint8_t b[INTERP__SHA256];
+    interp__sha256_init(&c);
+    interp__sha256_add(&c, data, n);
+    interp__sha256_end(&c, b);
+    interp__hex(b, sizeof b, out);
 }

@@ -397,6 +397,10 @@ void interp__call_drop(struct interp_session *s, struct interp_call *c)
 
 /* ---- events */
 
+static int is_json(const interp_event *e)
+{
+    return e->type == INTERP_EV_PROGRESS || e->type == INTERP_EV_AUDIT;
+}
 int32_t interp_event_type(const interp_event *e)
 {
     return e ? e->type : 0;
@@ -423,14 +427,14 @@ uint64_t interp_event_missing(const interp_event *e)
 }
 const void *interp_event_data(const interp_event *e, size_t *len)
 {
-    int has = e && e->type != INTERP_EV_PROGRESS && e->type != INTERP_EV_DONE;
+    int has = e && !is_json(e) && e->type != INTERP_EV_DONE;
     if (len)
         *len = has ? e->len : 0;
     return has ? e->data : "";
 }
 const char *interp_event_json(const interp_event *e, size_t *len)
 {
-    int has = e && e->type == INTERP_EV_PROGRESS;
+    int has = e && is_json(e);
     if (len)
         *len = has ? e->len : 0;
     return has ? e->data : "";

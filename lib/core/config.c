@@ -127,6 +127,8 @@ interp_status interp_config_new(interp_ctx *x, interp_config **out, interp_error
         return interp__nomem(err);
     c->ctx = interp__ctx_ref(x);
     interp__buf_init(&c->env.text, &x->mem);
+    interp__buf_init(&c->labels.text, &x->mem);
+    interp__buf_init(&c->audit, &x->mem);
     interp__buf_init(&c->json, &x->mem);
     if (interp__config_defaults(&c->v, &x->mem)) {
         interp_config_free(c);
@@ -144,6 +146,8 @@ void interp_config_free(interp_config *c)
     interp__config_clear(&c->v, &x->mem);
     interp__wipe(c->env.text.p, c->env.text.cap);
     interp__buf_free(&c->env.text);
+    interp__buf_free(&c->labels.text);
+    interp__buf_free(&c->audit);
     interp__buf_free(&c->json);
     interp__extras_free(&c->extras, &x->mem);
     interp__redactions_free(&c->redactions, &x->mem);
@@ -169,6 +173,16 @@ interp_status interp_config_set_env(interp_config *c, const char *name, const vo
     if (st)
         return st;
     st = interp__env_set(&c->env, &c->ctx->mem, name, value, n, ENV_NAMES, ENV_BYTES, err);
+    interp__leave(&c->guard);
+    return st;
+}
+
+interp_status interp_config_set_label(interp_config *c, const char *name, const char *value, interp_error **err)
+{
+    interp_status st = enter(c, err);
+    if (st)
+        return st;
+    st = interp__label_set(&c->labels, &c->ctx->mem, name, value, err);
     interp__leave(&c->guard);
     return st;
 }
@@ -237,7 +251,13 @@ static interp_status apply(struct interp_config *to, const struct interp__json *
                 st = interp__env_set_json(&to->env, m, j, i, ENV_NAMES, ENV_BYTES, err);
             else if (!strcmp(key, "redact"))
                 st = interp__redactions_set_json(&to->redactions, m, j, i, err);
-            else if (strchr(key, '.')) {
+            else if (!strcmp(key, "labels"))
+                st = interp__labels_set_json(&to->labels, m, j, i, err);
+            else if (!strcmp(key, "audit")) {
+                interp__buf_free(&to->audit);
+                interp__json_write(&to->audit, j, i);
+                st = to->audit.bad ? interp__nomem(err) : n->type == INTERP__JSON_OBJECT ? INTERP_OK : interp__fail(m, err, INTERP_E_INVAL, "option-type", "audit must be an object");
+            } else if (strchr(key, '.')) {
                 struct interp__buf raw;
                 interp__buf_init(&raw, m);
                 interp__json_write(&raw, j, i);
@@ -262,6 +282,8 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
     struct interp_config next = { .ctx = c->ctx };   /* all or nothing: applied to a copy */
     struct interp__json j = { 0 };
     interp__buf_init(&next.env.text, m);
+    interp__buf_init(&next.labels.text, m);
+    interp__buf_init(&next.audit, m);
     if (!json)
         st = interp__fail(m, err, INTERP_E_INVAL, "argument", "interp_config_set_json: the text is NULL");
     else {
@@ -270,6 +292,11 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
             st = interp__nomem(err);
         interp__buf_add(&next.env.text, c->env.text.p, c->env.text.len);
         next.env.count = c->env.count;
+        interp__buf_add(&next.labels.text, c->labels.text.p, c->labels.text.len);
+        next.labels.count = c->labels.count;
+        interp__buf_add(&next.audit, c->audit.p, c->audit.len);
+        if (!st && (next.labels.text.bad || next.audit.bad))
+            st = interp__nomem(err);
         for (struct interp__extra *e = c->extras; e && !st; e = e->next)
             st = interp__extra_set(&next.extras, m, e->key, e->json, strlen(e->json), err);
         if (!st)
@@ -285,17 +312,22 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
         struct interp__redactions redactions = c->redactions;
         c->redactions = next.redactions, next.redactions = redactions;
         struct interp__config_values v = c->v;
-        struct interp__env env = c->env;
+        struct interp__env env = c->env, labels = c->labels;
         struct interp__extra *extras = c->extras;
         struct interp__host_files files = c->files;
         c->v = next.v, c->env = next.env, c->extras = next.extras, c->files = next.files;
         next.v = v, next.env = env, next.extras = extras, next.files = files;
+        struct interp__buf audit = c->audit;
+        c->labels = next.labels, c->audit = next.audit;
+        next.labels = labels, next.audit = audit;
         if (strcmp(v.backend, c->v.backend) || strcmp(v.endpoint, c->v.endpoint))
             interp__config_prepare(c);
     }
     interp__config_clear(&next.v, m);
     interp__wipe(next.env.text.p, next.env.text.cap);
     interp__buf_free(&next.env.text);
+    interp__buf_free(&next.labels.text);
+    interp__buf_free(&next.audit);
     interp__extras_free(&next.extras, m);
     interp__redactions_free(&next.redactions, m);
     interp__host_files_free(&next.files, m);
@@ -321,6 +353,10 @@ const char *interp_config_json(interp_config *c, size_t *len)
     interp__buf_str(b, "],\"redact\":");
     interp__redactions_json(&c->redactions, b);
     interp__host_files_write(&c->files, b);
+    if (c->audit.len) {
+        interp__buf_str(b, ",\"audit\":");
+        interp__buf_add(b, c->audit.p, c->audit.len);
+    }
     interp__buf_str(b, "}");
     const char *t = interp__buf_text(b);
     if (t && len)

@@ -1,6 +1,7 @@
 /* core.h - the objects of the core and who calls what. One direction: api (session, call) -> exec, kernel -> peer -> link -> backend. */
 #ifndef INTERP_LIB_CORE_H
 #define INTERP_LIB_CORE_H
+#include "audit/audit.h"
 #include "base/fds.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -140,6 +141,16 @@ struct interp_ctx {
     void (*log_destroy)(void *);
     uint64_t close_timeout;
     struct interp__redact_set *redact;             /* has a lock of its own */
+    struct interp__audit *audit;                   /* has a lock of its own, and is the context's to its end */
+    uint8_t audit_opening;
+    char *audit_json;                              /* the config's text that started it; NULL: interp_audit_open did */
+    interp_audit_fn audit_fn;
+    void *audit_data;
+    void (*audit_destroy)(void *);
+    struct interp_event *notices, **notices_end, *notice;   /* notice: what the host has in hand */
+    uint32_t nnotices;
+    size_t notice_bytes;
+    uint64_t notice_seq;
 };
 interp_status interp__ctx_check(interp_ctx *x, interp_error **err);            /* NULL, forked, callback */
 int  interp__forked(const interp_ctx *x);
@@ -157,6 +168,9 @@ uint32_t interp__cancel_count(const interp_cancel *t);                         /
 struct interp__env { struct interp__buf text; uint32_t count; };               /* NAME=value, NUL after each */
 interp_status interp__env_set(struct interp__env *e, const struct interp__mem *m, const char *name, const void *v, size_t n, size_t max_names, size_t max_bytes, interp_error **err);
 interp_status interp__env_set_json(struct interp__env *e, const struct interp__mem *m, const struct interp__json *j, uint32_t object, size_t max_names, size_t max_bytes, interp_error **err);
+/* labels.c: the same list, for names with '.' and '-' */
+interp_status interp__label_set(struct interp__env *e, const struct interp__mem *m, const char *name, const char *value, interp_error **err);
+interp_status interp__labels_set_json(struct interp__env *e, const struct interp__mem *m, const struct interp__json *j, uint32_t object, interp_error **err);
 interp_status interp__extra_set(struct interp__extra **list, const struct interp__mem *m, const char *key, const char *json, size_t len, interp_error **err);
 void interp__extras_free(struct interp__extra **list, const struct interp__mem *m);
 /* What a config adds to the context's redaction; items never change, so that copies share them. */
@@ -194,6 +208,8 @@ struct interp_config {
     struct interp__extra *extras;
     struct interp__redactions redactions;
     interp_cancel *cancel;
+    struct interp__env labels;
+    struct interp__buf audit;                      /* JSON object or empty */
     struct interp__buf json;
 };
 struct interp_request {
@@ -204,6 +220,7 @@ struct interp_request {
     uint8_t has_code, has_input;
     struct interp__env env;
     struct interp__buf options;                    /* JSON object or empty */
+    struct interp__env labels;
     interp_cancel *cancel;
 };
 interp_status interp__options_set(void *values, int is_request, const struct interp__mem *m, const char *key, const struct interp__json *j, uint32_t node, int *known, interp_error **err);
@@ -248,13 +265,15 @@ struct interp_result {
     struct interp__late *late;
     uint32_t nlate;
     uint64_t late_dropped;
-    char *session, *language, *kernel, *redactions;   /* redactions: JSON object; NULL: none */
+    char *session, *language, *kernel, *redactions, *denied;   /* redactions, denied: JSON object; NULL: none */
     uint64_t number;
     atomic_uintptr_t json;                         /* built at first use */
     size_t json_len;
 };
 interp_result *interp__result_new(const struct interp__mem *m);
 void interp__result_build_json(const interp_result *r, struct interp__buf *out);
+void interp__result_brief_json(struct interp__buf *out, const interp_result *r);   /* members, no braces: what it came to, without what the code put out */
+void interp__result_limits_json(struct interp__buf *out, uint32_t bits);
 int interp__mime_is_text(const char *mime);
 int interp__mime_is_json(const char *mime);
 void interp__parts_shorten(interp_result *r, size_t cap);                       /* each part to cap bytes; what can't be shortened goes to dropped */
@@ -361,6 +380,7 @@ struct interp__exec {
     uint16_t base;
     uint32_t token;
     struct interp__buf code, input, env;           /* code: what goes on the base channel */
+    struct interp__buf who;                        /* members of its audit records */
     size_t code_sent, input_sent;
     uint8_t has_input, input_ended;
     uint8_t interactive, input_closed, want_room;  /* interactive: input is a queue that the host fills until input_closed; want_room: it waits for WRITABLE */
@@ -391,6 +411,9 @@ struct interp_session {
     struct interp__config_values v;
     struct interp__env env;
     struct interp__host_files files;
+    struct interp__env labels;
+    struct interp__audit *audit;                   /* the context's, when there was one at the open */
+    uint8_t audit_opened, audit_closed;
     char id[2 * WIRE_ID + 1];
     uint8_t id_bytes[WIRE_ID];
     struct wire_peer peer;
@@ -467,6 +490,8 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e);
 void interp__exec_output(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n);
 void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const struct wire_exit *m);
 void interp__exec_end(struct interp_session *s, struct interp__exec *e, int32_t outcome, const char *cause, int32_t state, int32_t ran);   /* the host's own word */
+/* The host's word that it may not run; rule is static. what (may be NULL): the name that the rule has met, at line (0: none). */
+void interp__exec_deny(struct interp_session *s, struct interp__exec *e, const char *rule, const char *reason, const char *what, uint32_t line);
 void interp__exec_cancel(struct interp_session *s, struct interp__exec *e, int hard);
 void interp__exec_idle(struct interp_session *s, struct interp__exec *e, uint64_t now);   /* held output that nothing follows */
 uint64_t interp__exec_idle_due(const struct interp__exec *e);
@@ -504,6 +529,20 @@ void interp__redact_text(struct interp_session *s, const void *p, size_t n);   /
    behind. */
 const char *interp__redact_words(interp_ctx *x, const struct interp_session *s, const char *p, size_t n, struct interp__buf *out);
 void interp__redact_result(struct interp_session *s, interp_result *r, struct interp__redact_counts *counts);   /* value, displays, error; then the counts */
+/* audit.c: records of a session; nothing without a trail. A status is for those who refuse to go on unrecorded. */
+interp_status interp__audit_of_config(interp_ctx *x, const interp_config *c, interp_error **err);   /* the config's `audit` starts the context's trail */
+void interp__audit_who(struct interp_session *s, struct interp__exec *e, const interp_request *r);
+interp_status interp__audit_opened(struct interp_session *s, const interp_error *why, interp_error **err);   /* why NULL: it is open */
+interp_status interp__audit_exec_start(struct interp_session *s, struct interp__exec *e, const void *code, size_t n, interp_error **err);
+void interp__audit_exec_end(struct interp_session *s, const struct interp__exec *e, const interp_result *r);
+interp_status interp__audit_policy(struct interp_session *s, const struct interp__exec *e, const char *by, const char *decision, const char *rule, const char *reason, const void *code, size_t n, interp_error **err);
+/* A file that went in or out: what is "put", "get", "remove" and so on; bytes may be INTERP_UNKNOWN, sha256 and why NULL. */
+interp_status interp__audit_transfer(struct interp_session *s, const char *what, const void *path, size_t npath, uint64_t bytes, const char *sha256, const interp_error *why, interp_error **err);
+void interp__audit_kill(struct interp_session *s, const struct interp__exec *e, const char *what, const char *why);
+void interp__audit_error(struct interp_session *s, const interp_error *why);
+void interp__audit_closed(struct interp_session *s, int verified);
+void interp__notice(interp_ctx *x, struct interp_event *e);                    /* an event of the context's own, from x->mem; takes e. Any thread */
+void interp__notices_free(interp_ctx *x);
 /* late.c */
 void interp__late_end(struct interp_session *s);
 void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int stream, uint32_t dropped, const uint8_t *p, size_t n);

@@ -97,6 +97,14 @@ static void destroy(interp_ctx *x)
     }
     for (int i = 0; i < 2; i++)
         interp__free(&x->mem, x->agents[i].p);
+    interp__audit_free(x->audit, forked);   /* its last record still goes to the host's callback */
+    interp__free(&x->mem, x->audit_json);
+    if (x->audit_destroy) {
+        interp__callback(1);
+        x->audit_destroy(x->audit_data);
+        interp__callback(0);
+    }
+    interp__notices_free(x);
     interp__redact_set_free(x->redact);
     if (x->flags & INTERP_CTX_LOOP)
         interp__loop_close(&x->loop, forked);
@@ -142,6 +150,7 @@ interp_status interp_ctx_new_alloc(uint32_t flags, interp_realloc_fn fn, void *u
     x->flags = flags;
     x->pid = getpid();
     x->ready_end = &x->ready;
+    x->notices_end = &x->notices;
     x->loop.epoll = x->loop.timer = -1;
     x->loop.mem = &x->mem;
     atomic_init(&x->refs, 1);

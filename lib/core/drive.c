@@ -189,7 +189,8 @@ void interp__session_drive(struct interp_session *s, uint64_t now)
     if (!s->gone)
         interp__session_flush(s);
     if (s->gone && l->closed) {
-        atomic_store(&s->closed, 1);
+        if (!atomic_exchange(&s->closed, 1))
+            interp__audit_closed(s, 1);
         atomic_store(&s->status, INTERP_SESSION_GONE);
         for (struct interp_call *c = s->calls; c; c = c->next)
             if (c->kind == INTERP_CALL_CLOSE)

@@ -114,6 +114,7 @@ void interp__exec_free(struct interp_session *s, struct interp__exec *e)
     interp__buf_free(&e->input);
     interp__wipe(e->env.p, e->env.cap);
     interp__buf_free(&e->env);
+    interp__buf_free(&e->who);
     interp__redactor_free(e->redact[0]);
     interp__redactor_free(e->redact[1]);
     interp__redact_counts_free(&e->counts);
@@ -136,6 +137,7 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
     interp__buf_init(&e->env, &s->mem);
     interp__stream_init(&e->out[0], &s->mem, s->v.head, s->v.tail, s->v.tokens);
     interp__stream_init(&e->out[1], &s->mem, s->v.head, s->v.tail, s->v.tokens);
+    interp__buf_init(&e->who, &s->mem);
     e->counts.mem = &s->mem;
     e->call = c;
     e->kernel = k;
@@ -160,6 +162,7 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
     interp__buf_add(&e->input, r->input.p, r->input.len);
     if (k->language->kind == WIRE_KIND_SCRIPT)
         env_prefix(&e->env, &r->env);
+    interp__audit_who(s, e, r);
     interp_result *v = e->result;
     if (v) {
         v->number = e->number;
@@ -167,7 +170,7 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
         v->language = interp__strndup(&s->mem, k->language->name, strlen(k->language->name));
         v->kernel = interp__strndup(&s->mem, k->name, strlen(k->name));
     }
-    if (!v || !v->session || !v->language || !v->kernel || e->code.bad || e->input.bad || e->env.bad) {
+    if (!v || !v->session || !v->language || !v->kernel || e->code.bad || e->input.bad || e->env.bad || e->who.bad) {
         interp__nomem(err);
         interp__exec_free(s, e);
         return NULL;
@@ -372,6 +375,7 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     }
     interp__redact_result(s, r, &e->counts);
     interp__parts_shorten(r, s->v.value);
+    interp__audit_exec_end(s, e, r);
     if (k->current == e)
         k->current = NULL;
     if (k->queued == e)
@@ -427,6 +431,32 @@ static void host_error(interp_result *r, const char *type, const char *message, 
     r->error_type = interp__strndup(&r->mem, type, r->type_len = strlen(type));
     r->error_message = interp__strndup(&r->mem, message, r->message_len = nm);
     r->error_traceback = interp__strndup(&r->mem, traceback, r->traceback_len = nt);
+}
+
+void interp__exec_deny(struct interp_session *s, struct interp__exec *e, const char *rule, const char *reason, const char *what, uint32_t line)
+{
+    interp_result *r = e->result;
+    struct interp__buf b;
+    interp__buf_init(&b, &r->mem);
+    interp__buf_str(&b, "{\"rule\":");
+    interp__json_text(&b, rule, strlen(rule));
+    interp__buf_str(&b, ",\"reason\":");
+    interp__json_text(&b, reason, strlen(reason));
+    interp__buf_str(&b, ",\"what\":");
+    if (what)
+        interp__json_text(&b, what, strlen(what));
+    else
+        interp__buf_str(&b, "null");
+    if (line)
+        interp__buf_fmt(&b, ",\"line\":%u}", line);
+    else
+        interp__buf_str(&b, ",\"line\":null}");
+    interp__buf_add(&b, "", 1);
+    if (b.bad)
+        interp__buf_free(&b);
+    r->denied = (char *)b.p;
+    host_error(r, "Denied", reason, "");
+    interp__exec_end(s, e, INTERP_OUTCOME_DENIED, rule, INTERP_STATE_PRESERVED, 0);
 }
 
 /* The kernel did not start: the agent said why in KERNEL_READY. */

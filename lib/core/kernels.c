@@ -29,8 +29,10 @@ static interp_status stop_start(interp_session *s, const char *language, const c
         c->kernel = k;
         c->deadline = interp__after(interp__now(), STOP_NS);
         k->doomed = kind == INTERP_CALL_KERNEL_DELETE;
-        if (!k->stopping)
+        if (!k->stopping) {
+            interp__audit_kill(s, k->current, "kernel", k->doomed ? "delete" : "restart");
             interp__kernel_stop(s, k);
+        }
         interp__session_flush(s);
         *call = c;
         interp__loop_poke(&s->ctx->loop);

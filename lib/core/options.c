@@ -44,6 +44,24 @@ int interp__option_known(int is_request, const char *name)
     return find(is_request, name) != NULL;
 }
 
+/* W3C Trace Context: version 00, or a later one whose first four parts are the same */
+static int traceparent_ok(const char *v)
+{
+    static const unsigned char lengths[] = { 2, 32, 16, 2 };
+    size_t n = strlen(v);
+    const char *p = v;
+    if (n < 55 || !strncmp(v, "ff", 2) || (n > 55 && (v[55] != '-' || !strncmp(v, "00", 2))))
+        return 0;
+    for (int i = 0; i < 4; i++) {
+        if (strspn(p, "0123456789abcdef") < lengths[i] || ((i == 1 || i == 2) && strspn(p, "0") >= lengths[i]))
+            return 0;
+        p += lengths[i];
+        if (i < 3 && *p++ != '-')
+            return 0;
+    }
+    return 1;
+}
+
 static interp_status check_text(const struct option *o, const struct interp__mem *m, const char *v, interp_error **err)
 {
     if (!v || !*v)
@@ -57,6 +75,8 @@ static interp_status check_text(const struct option *o, const struct interp__mem
         return interp__fail(m, err, INTERP_E_INVAL, "option-value", "isolation is \"%s\"; it must be full, namespaces, landlock or process", v);
     if (!strcmp(o->name, "pull") && strcmp(v, "never") && strcmp(v, "missing") && strcmp(v, "always"))
         return interp__fail(m, err, INTERP_E_INVAL, "option-value", "pull is \"%s\"; it must be never, missing or always", v);
+    if (!strcmp(o->name, "traceparent") && !traceparent_ok(v))
+        return interp__fail(m, err, INTERP_E_INVAL, "option-value", "traceparent is \"%.80s\"; it must be 00-<32 hex>-<16 hex>-<2 hex> in lower case, no id all zero", v);
     return INTERP_OK;
 }
 

@@ -241,9 +241,15 @@ static int frame(struct interp_session *s, const struct wire_frame *f)
     case WIRE_WELCOME: {
         if (s->welcomed || interp__wire_get_welcome(f, &s->welcome) || s->welcome.version != WIRE_VERSION)
             return -1;
+        interp_error *unrecorded = NULL;
         s->welcomed = 1;
         atomic_store(&s->status, INTERP_SESSION_OPEN);
         interp__session_info(s);
+        if (interp__audit_opened(s, NULL, &unrecorded) && interp__audit_refuses(s->audit)) {
+            interp__session_gone(s, unrecorded);
+            return 1;
+        }
+        interp_error_free(unrecorded);
         for (struct interp_call *c = s->calls; c; c = c->next)
             if (c->kind == INTERP_CALL_OPEN)
                 interp__call_done(c, NULL);

@@ -227,6 +227,11 @@ void interp__redact_result(struct interp_session *s, interp_result *r, struct in
     }
     if (r->dropped.len)
         dropped(s, r);
+    if (r->denied) {
+        char *made = json(s, r->denied);
+        interp__free(&s->mem, r->denied);
+        r->denied = made;
+    }
     if (r->error_json) {
         char *made = json(s, r->error_json);
         interp__free(&s->mem, r->error_json);

@@ -1,4 +1,5 @@
 /* redact_config.c - what a config or a session adds to the context's redaction */
+#include "base/secret.h"
 #include "core.h"
 #include <string.h>
 
@@ -17,7 +18,7 @@ static void item_free(const struct interp__mem *m, struct interp__redaction *i)
 {
     if (!i || atomic_fetch_sub(&i->refs, 1) != 1)
         return;
-    interp__redact_lock_free(i->bytes, i->size);
+    interp__secret_free(i->bytes, i->size);
     interp__free(m, i);
 }
 
@@ -58,7 +59,7 @@ static interp_status add(struct interp__redactions *l, const struct interp__mem 
             st = kind == DETECTOR ? interp__fail(m, err, INTERP_E_NOT_FOUND, "redact-detector", "there is no detector or group of detectors named \"%.60s\"", name ? name : "(NULL)") : INTERP_OK;
         i->n = n;
         i->size = n + 1;
-        if (p && !(i->bytes = interp__redact_lock_alloc(i->size)))
+        if (p && !(i->bytes = interp__secret_alloc(i->size)))
             st = interp__nomem(err);
         else if (p)
             memcpy(i->bytes, p, n);

@@ -19,6 +19,7 @@ interp_status interp_request_new(interp_ctx *x, interp_request **out, interp_err
     interp__buf_init(&r->input, &x->mem);
     interp__buf_init(&r->options, &x->mem);
     interp__buf_init(&r->env.text, &x->mem);
+    interp__buf_init(&r->labels.text, &x->mem);
     if (interp__request_defaults(&r->v, &x->mem)) {
         interp_request_free(r);
         return interp__nomem(err);
@@ -32,6 +33,7 @@ static void contents_free(struct interp_request *r)
     interp__request_clear(&r->v, &r->ctx->mem);
     interp__wipe(r->env.text.p, r->env.text.cap);
     interp__buf_free(&r->env.text);
+    interp__buf_free(&r->labels.text);
     interp__buf_free(&r->code);
     interp__buf_free(&r->input);
     interp__buf_free(&r->options);
@@ -148,6 +150,16 @@ interp_status interp_request_set_env(interp_request *r, const char *name, const 
     return st;
 }
 
+interp_status interp_request_set_label(interp_request *r, const char *name, const char *value, interp_error **err)
+{
+    interp_status st = enter(r, err);
+    if (st)
+        return st;
+    st = interp__label_set(&r->labels, &r->ctx->mem, name, value, err);
+    interp__leave(&r->guard);
+    return st;
+}
+
 interp_status interp_request_set_options(interp_request *r, const char *json, size_t len, interp_error **err)
 {
     interp_status st = enter(r, err);
@@ -208,6 +220,8 @@ static interp_status apply_member(struct interp_request *to, const struct interp
         return interp__env_set_json(&to->env, m, j, i, ENV_NAMES, ENV_BYTES, err);
     if (!strcmp(key, "options"))
         return set_options(to, j, i, err);
+    if (!strcmp(key, "labels"))
+        return interp__labels_set_json(&to->labels, m, j, i, err);
     return interp__fail(m, err, INTERP_E_INVAL, "option-unknown", "a request has no member \"%.64s\"", key);
 }
 
@@ -223,6 +237,7 @@ interp_status interp_request_set_json(interp_request *r, const char *json, size_
     interp__buf_init(&next.input, m);
     interp__buf_init(&next.options, m);
     interp__buf_init(&next.env.text, m);
+    interp__buf_init(&next.labels.text, m);
     if (!json)
         st = interp__fail(m, err, INTERP_E_INVAL, "argument", "interp_request_set_json: the text is NULL");
     else {
@@ -233,7 +248,9 @@ interp_status interp_request_set_json(interp_request *r, const char *json, size_
             st = interp__nomem(err);
         interp__buf_add(&next.env.text, r->env.text.p, r->env.text.len);
         next.env.count = r->env.count;
-        if (!st && next.env.text.bad)
+        interp__buf_add(&next.labels.text, r->labels.text.p, r->labels.text.len);
+        next.labels.count = r->labels.count;
+        if (!st && (next.env.text.bad || next.labels.text.bad))
             st = interp__nomem(err);
         uint32_t i = 1, count = st ? 0 : interp__json_at(&j, 0)->count;
         for (uint32_t k = 0; k < count && !st; k++) {
@@ -246,6 +263,7 @@ interp_status interp_request_set_json(interp_request *r, const char *json, size_
         struct interp_request old = *r;
         r->v = next.v, next.v = old.v;
         r->env = next.env, next.env = old.env;
+        r->labels = next.labels, next.labels = old.labels;
         if (next.has_code)
             r->code = next.code, r->has_code = 1, next.code = old.code;
         if (next.has_input)

@@ -109,7 +109,7 @@ static void bundle(struct interp__buf *b, const interp_result *r, uint32_t numbe
     interp__buf_str(b, first ? "}" : "]}");
 }
 
-static void limits(struct interp__buf *b, uint32_t bits)
+void interp__result_limits_json(struct interp__buf *b, uint32_t bits)
 {
     static const char *const names[] = { "memory", "pids", "disk", "inodes", "file_size" };
     int first = 1;
@@ -132,9 +132,10 @@ static void counter(struct interp__buf *b, const char *key, uint64_t v, int as_m
         interp__buf_fmt(b, "\"%s\":%" PRIu64 ",", key, v);
 }
 
-void interp__result_build_json(const interp_result *r, struct interp__buf *b)
+/* What it came to, and who says so: the first members. */
+static void verdict(struct interp__buf *b, const interp_result *r)
 {
-    interp__buf_fmt(b, "{\"ok\":%s", interp_result_ok(r) ? "true" : "false");
+    interp__buf_fmt(b, "\"ok\":%s", interp_result_ok(r) ? "true" : "false");
     word(b, "outcome", interp__outcome_name(r->outcome));
     word(b, "cause", r->cause);
     word(b, "state", interp__state_name(r->state));
@@ -152,6 +153,34 @@ void interp__result_build_json(const interp_result *r, struct interp__buf *b)
     }
     word(b, "signal", sig);
     word(b, "claimed_by", r->claimed_by);
+}
+static void usage(struct interp__buf *b, const interp_result *r)
+{
+    interp__buf_str(b, ",\"usage\":{");
+    counter(b, "wall_ms", r->wall_ns, 1);
+    counter(b, "cpu_ms", r->cpu_ns, 1);
+    counter(b, "memory_peak_bytes", r->memory_peak, 0);
+    interp__buf_fmt(b, "\"oom_kills\":%u,\"limits_hit\":", r->oom_kills);
+    interp__result_limits_json(b, r->limits_hit);
+    interp__buf_str(b, "}");
+}
+
+void interp__result_brief_json(struct interp__buf *b, const interp_result *r)
+{
+    verdict(b, r);
+    interp__buf_fmt(b, ",\"stdout_bytes\":%" PRIu64 ",\"stderr_bytes\":%" PRIu64, r->out[0].total, r->out[1].total);
+    if (r->error_type) {
+        interp__buf_str(b, ",\"error_type\":");
+        interp__json_text(b, r->error_type, r->type_len < 256 ? r->type_len : 256);
+    }
+    usage(b, r);
+    interp__buf_fmt(b, ",\"redactions\":%s,\"denied\":%s", r->redactions ? r->redactions : "{}", r->denied ? r->denied : "null");
+}
+
+void interp__result_build_json(const interp_result *r, struct interp__buf *b)
+{
+    interp__buf_str(b, "{");
+    verdict(b, r);
     stream(b, "stdout", &r->out[0]);
     stream(b, "stderr", &r->out[1]);
     interp__buf_str(b, ",\"value\":");
@@ -167,13 +196,9 @@ void interp__result_build_json(const interp_result *r, struct interp__buf *b)
     }
     interp__buf_str(b, "],\"error\":");
     interp__buf_str(b, r->error_json ? r->error_json : "null");
-    interp__buf_str(b, ",\"files\":null,\"usage\":{");
-    counter(b, "wall_ms", r->wall_ns, 1);
-    counter(b, "cpu_ms", r->cpu_ns, 1);
-    counter(b, "memory_peak_bytes", r->memory_peak, 0);
-    interp__buf_fmt(b, "\"oom_kills\":%u,\"limits_hit\":", r->oom_kills);
-    limits(b, r->limits_hit);
-    interp__buf_fmt(b, "},\"network\":[],\"redactions\":%s,\"denied\":null,\"late\":[", r->redactions ? r->redactions : "{}");
+    interp__buf_str(b, ",\"files\":null");
+    usage(b, r);
+    interp__buf_fmt(b, ",\"network\":[],\"redactions\":%s,\"denied\":%s,\"late\":[", r->redactions ? r->redactions : "{}", r->denied ? r->denied : "null");
     for (uint32_t i = 0; i < r->nlate; i++) {
         const struct interp__late *l = &r->late[i];
         interp__buf_fmt(b, "%s{\"stream\":\"%s\",", i ? "," : "", l->stream == INTERP_STREAM_STDOUT ? "stdout" : "stderr");

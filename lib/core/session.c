@@ -65,6 +65,7 @@ void interp__session_unref(struct interp_session *s)
     interp__wipe(s->env.text.p, s->env.text.cap);
     interp__buf_free(&s->env.text);
     interp__host_files_free(&s->files, &s->mem);
+    interp__buf_free(&s->labels.text);
     interp__buf_free(&s->in);
     interp__buf_free(&s->out);
     interp__redactor_free(s->redact);
@@ -131,6 +132,17 @@ void interp__session_gone(struct interp_session *s, interp_error *why)
     }
     int shut = atomic_load(&s->shut);
     s->gone = why ? why : interp__error_copy(&s->mem, NULL);
+    if (s->audit && !s->unseen) {
+        int runs = 0;
+        for (struct interp_call *c = s->calls; c; c = c->next)
+            runs |= c->exec && c->exec->sent && !c->done;
+        if (!s->welcomed)
+            interp__audit_opened(s, s->gone, NULL);
+        else if (!shut)
+            interp__audit_error(s, s->gone);
+        if (s->welcomed && (runs || !shut))
+            interp__audit_kill(s, NULL, "sandbox", interp_error_reason(s->gone));
+    }
     atomic_store(&s->status, shut ? INTERP_SESSION_SHUTDOWN : INTERP_SESSION_GONE);
 again:
     for (struct interp_call *c = s->calls; c; c = c->next) {
@@ -238,11 +250,14 @@ static interp_status session_new(interp_ctx *x, const interp_config *c, struct i
     interp__buf_init(&s->redacted, &s->mem);
     s->late_counts.mem = &s->mem;
     interp__buf_init(&s->env.text, &s->mem);
+    interp__buf_init(&s->labels.text, &s->mem);
     interp_status st = c ? interp__config_copy(&s->v, &c->v, &s->mem) : interp__config_defaults(&s->v, &s->mem);
     if (!st && c) {
         interp__buf_add(&s->env.text, c->env.text.p, c->env.text.len);
         s->env.count = c->env.count;
-        st = s->env.text.bad || interp__host_files_copy(&s->files, &c->files, &s->mem) ? INTERP_E_NOMEM : INTERP_OK;
+        interp__buf_add(&s->labels.text, c->labels.text.p, c->labels.text.len);
+        s->labels.count = c->labels.count;
+        st = s->env.text.bad || s->labels.text.bad || interp__host_files_copy(&s->files, &c->files, &s->mem) ? INTERP_E_NOMEM : INTERP_OK;
     }
     if (st)
         interp__nomem(err);
@@ -289,7 +304,9 @@ static interp_status link_start(interp_ctx *x, const interp_config *c, int32_t k
     struct interp_session *s = NULL;
     struct interp_link *l = NULL;
     struct interp_call *k = NULL;
-    st = session_new(x, c, &s, err);
+    st = kind == INTERP_CALL_OPEN ? interp__audit_of_config(x, c, err) : INTERP_OK;
+    if (!st)
+        st = session_new(x, c, &s, err);
     struct interp__backend *b = s ? backend_find(x, s->v.backend) : NULL;
     if (st)
         ;
@@ -320,6 +337,7 @@ static interp_status link_start(interp_ctx *x, const interp_config *c, int32_t k
         s->last_frame = now;
         pthread_mutex_lock(&x->lock);
         x->sealed = 1;
+        s->audit = x->audit;
         if (s->v.close_timeout > x->close_timeout)
             x->close_timeout = s->v.close_timeout;
         pthread_mutex_unlock(&x->lock);
@@ -443,10 +461,13 @@ interp_status interp_session_exec_start(interp_session *s, const interp_request 
     }
     if (!st) {
         struct interp__exec *e = c->exec;
+        interp_error *unrecorded = NULL;
         c->cancel_seen = interp__cancel_count(c->cancel);
         if (e->streaming)
             interp__late_events(s, c);
-        if (c->cancel_seen) {
+        if (s->audit && interp__audit_exec_start(s, e, r->code.p, r->code.len, &unrecorded) && interp__audit_refuses(s->audit))
+            interp__exec_deny(s, e, "audit", interp_error_message(unrecorded), NULL, 0);
+        else if (c->cancel_seen) {
             e->cancelled = 1;
             interp__exec_end(s, e, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_PRESERVED, 0);
         } else if (k->current || k->stopping)
@@ -456,6 +477,7 @@ interp_status interp_session_exec_start(interp_session *s, const interp_request 
             interp__exec_send(s, e);
             interp__session_flush(s);
         }
+        interp_error_free(unrecorded);
         *call = c;
         interp__loop_poke(&s->ctx->loop);
     }
@@ -557,6 +579,7 @@ interp_session *interp_session_close(interp_session *s)
         interp__session_drop_call(s, c);
     }
     struct interp_link *l = s->link;
+    interp__audit_closed(s, !l || l->closed);
     s->link = NULL;
     if (l) {
         if (l->closed || atomic_load(&x->freed))   /* without a host that drives the context nobody would reap it */

@@ -2,6 +2,7 @@
 """Tests of the command line: `interp run`, `interp doctor`, `interp exec --stdio`. INTERP_CLI names the program."""
 import argparse
 import base64
+import gzip
 import json
 import os
 import queue
@@ -57,7 +58,7 @@ def t_version():
 
 
 def t_help():
-    for arguments in (['help'], ['--help'], ['-h'], ['help', 'run'], ['help', 'doctor'], ['help', 'gc'], ['help', 'exec'], ['run', '--help']):
+    for arguments in (['help'], ['--help'], ['-h'], ['help', 'run'], ['help', 'doctor'], ['help', 'gc'], ['help', 'audit'], ['help', 'exec'], ['run', '--help']):
         code, out, err, _ = interp(*arguments)
         expect(code == 0 and out.startswith(b'usage: interp') and not err, arguments, code, out[:100], err)
 
@@ -276,6 +277,42 @@ def t_gc():
     expect(code == 1 and b'UNSUPPORTED' in err, code, out, err)
     code, out, err, _ = interp('gc', '--backend', 'nonsense')
     expect(code == 1 and b'backend-unknown' in err, code, out, err)
+
+
+def t_audit():
+    with tempfile.TemporaryDirectory() as d:
+        log, key = os.path.join(d, 'a b.log'), os.path.join(d, 'key')
+        with open(key, 'w') as f:
+            f.write('0123456789abcdef0123\n')
+        with Stdio() as io:
+            io.open('s', audit={'path': log, 'key_file': key}, actor='cli')
+            io.run('echo audited', language='sh', request_id='r-1')
+            expect(io.end() == 0, io.stderr)
+        records = [json.loads(x) for x in open(log, encoding='utf-8')]
+        head = [r['hash'] for r in records if r['event'] == 'exec_end'][0]
+        expect([r['event'] for r in records][:3] == ['audit_start', 'open', 'exec_start'] and records[2]['actor'] == 'cli' and records[2]['request_id'] == 'r-1', records)
+        expect(interp('audit', 'verify', log)[0] == 1)    # another key than none
+        code, out, err, _ = interp('audit', 'verify', '--key-file', key, '--head', head, log)
+        expect(code == 0 and out.startswith(b'ok: %d records, 1 to %d' % (len(records), len(records))), code, out, err)
+        code, out, err, _ = interp('audit', 'verify', '--json', '--key-file=' + key, '--', log)
+        expect(code == 0 and json.loads(out)['head'] == records[-1]['hash'], code, out, err)
+        raw = open(log, 'rb').read()
+        packed = log + '.gz'
+        with gzip.open(packed, 'wb') as f:
+            f.write(raw)
+        expect(interp('audit', 'verify', '--key-file', key, packed)[0] == 0)
+        with open(log, 'wb') as f:
+            f.write(raw.replace(b'echo audited', b'echo altered'))
+        code, out, err, _ = interp('audit', 'verify', '--key-file', key, log)
+        expect(code == 1 and out.startswith(b'altered: ') and b', line 3: ' in out, code, out, err)
+        with open(log, 'wb') as f:
+            f.write(b''.join(raw.splitlines(True)[:2]))
+        code, out, err, _ = interp('audit', 'verify', '--key-file', key, '--head', head, log)
+        expect(code == 1 and out.startswith(b'cut-off: '), code, out, err)
+        expect(interp('audit', 'verify', os.path.join(d, 'none'))[0] == 3)
+        expect(interp('audit', 'verify', '--key-file', os.path.join(d, 'none'), log)[0] == 3)
+    for arguments in (['audit'], ['audit', 'verify'], ['audit', 'nonsense'], ['audit', 'verify', '--nonsense', 'x'], ['audit', 'verify', '--head', 'x', 'y']):
+        expect(interp(*arguments)[0] == 2, arguments)
 
 
 def t_run_engine_errors():

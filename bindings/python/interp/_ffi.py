@@ -48,6 +48,7 @@ EV_PROGRESS = 4
 EV_WRITABLE = 5
 EV_DONE = 8
 EV_LATE_OUTPUT = 9
+EV_AUDIT = 11
 OUTCOME_OK = 1
 OUTCOME_ERROR = 2
 OUTCOME_TIMEOUT = 3
@@ -96,9 +97,17 @@ _SIZE_OUT, _U32_OUT, _U64_OUT = ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(
 DESTROY_FN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 REALLOC_FN = ctypes.CFUNCTYPE(_POINTER, _POINTER, _POINTER, _SIZE, _SIZE)
 LOG_FN = ctypes.CFUNCTYPE(None, _POINTER, _I32, _POINTER, _SIZE)
+AUDIT_FN = ctypes.CFUNCTYPE(_I32, _POINTER, _POINTER, _SIZE, _U64)
 
 # name: (result, parameters...)
 PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
+    'interp_audit_head': (_I32, _POINTER, _U64_OUT, _TEXT, _SIZE, _U64_OUT, _OUT),
+    'interp_audit_open': (_I32, _POINTER, _TEXT, _SIZE, _POINTER, _SIZE, _OUT),
+    'interp_audit_report_free': (None, _POINTER),
+    'interp_audit_report_json': (_POINTER, _POINTER, _SIZE_OUT),
+    'interp_audit_report_ok': (_I32, _POINTER),
+    'interp_audit_set_callback': (_I32, _POINTER, AUDIT_FN, _POINTER, DESTROY_FN, _OUT),
+    'interp_audit_verify': (_I32, _POINTER, _TEXT_OUT, _U32, _POINTER, _SIZE, _TEXT, _OUT, _OUT),
     'interp_call_finish': (_I32, _POINTER, _OUT, _OUT),
     'interp_call_free': (None, _POINTER),
     'interp_call_kind': (_I32, _POINTER),
@@ -124,6 +133,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_redact_add': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
     'interp_config_redact_add_pattern': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT),
     'interp_config_redact_set_detector': (_I32, _POINTER, _TEXT, _U64, _OUT),
+    'interp_config_set_actor': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_backend': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_cancel': (_I32, _POINTER, _POINTER, _OUT),
     'interp_config_set_close_timeout_ms': (_I32, _POINTER, _U64, _OUT),
@@ -139,6 +149,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_interpreter': (_I32, _POINTER, _TEXT, _TEXT, _OUT),
     'interp_config_set_isolation': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_json': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
+    'interp_config_set_label': (_I32, _POINTER, _TEXT, _TEXT, _OUT),
     'interp_config_set_memory_bytes': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_open_timeout_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_output_head_bytes': (_I32, _POINTER, _U64, _OUT),
@@ -164,6 +175,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_ctx_new': (_I32, _U32, _OUT, _OUT),
     'interp_ctx_new_alloc': (_I32, _U32, REALLOC_FN, _POINTER, _OUT, _OUT),
     'interp_ctx_next': (_I32, _POINTER, _OUT),
+    'interp_ctx_next_notice': (_I32, _POINTER, _OUT),
     'interp_ctx_probe_start': (_I32, _POINTER, _POINTER, _OUT, _OUT),
     'interp_ctx_run': (_I32, _POINTER, _POINTER, _OUT),
     'interp_ctx_set_agent': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
@@ -196,6 +208,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_redacted_free': (None, _POINTER),
     'interp_request_free': (None, _POINTER),
     'interp_request_new': (_I32, _POINTER, _OUT, _OUT),
+    'interp_request_set_actor': (_I32, _POINTER, _TEXT, _OUT),
     'interp_request_set_cancel': (_I32, _POINTER, _POINTER, _OUT),
     'interp_request_set_code': (_I32, _POINTER, _POINTER, _SIZE, _OUT),
     'interp_request_set_cpu_ms': (_I32, _POINTER, _U64, _OUT),
@@ -206,11 +219,14 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_request_set_interactive': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_json': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
     'interp_request_set_kernel': (_I32, _POINTER, _TEXT, _OUT),
+    'interp_request_set_label': (_I32, _POINTER, _TEXT, _TEXT, _OUT),
     'interp_request_set_language': (_I32, _POINTER, _TEXT, _OUT),
     'interp_request_set_options': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
+    'interp_request_set_request_id': (_I32, _POINTER, _TEXT, _OUT),
     'interp_request_set_stdin': (_I32, _POINTER, _POINTER, _SIZE, _OUT),
     'interp_request_set_stream': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_timeout_ms': (_I32, _POINTER, _U64, _OUT),
+    'interp_request_set_traceparent': (_I32, _POINTER, _TEXT, _OUT),
     'interp_result_cause': (_TEXT, _POINTER),
     'interp_result_claimed_by': (_TEXT, _POINTER),
     'interp_result_cpu_ns': (_U64, _POINTER),
@@ -273,6 +289,13 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
 class Library:
     """The functions of one loaded library, by their C names."""
 
+    interp_audit_head: Any
+    interp_audit_open: Any
+    interp_audit_report_free: Any
+    interp_audit_report_json: Any
+    interp_audit_report_ok: Any
+    interp_audit_set_callback: Any
+    interp_audit_verify: Any
     interp_call_finish: Any
     interp_call_free: Any
     interp_call_kind: Any
@@ -298,6 +321,7 @@ class Library:
     interp_config_redact_add: Any
     interp_config_redact_add_pattern: Any
     interp_config_redact_set_detector: Any
+    interp_config_set_actor: Any
     interp_config_set_backend: Any
     interp_config_set_cancel: Any
     interp_config_set_close_timeout_ms: Any
@@ -313,6 +337,7 @@ class Library:
     interp_config_set_interpreter: Any
     interp_config_set_isolation: Any
     interp_config_set_json: Any
+    interp_config_set_label: Any
     interp_config_set_memory_bytes: Any
     interp_config_set_open_timeout_ms: Any
     interp_config_set_output_head_bytes: Any
@@ -338,6 +363,7 @@ class Library:
     interp_ctx_new: Any
     interp_ctx_new_alloc: Any
     interp_ctx_next: Any
+    interp_ctx_next_notice: Any
     interp_ctx_probe_start: Any
     interp_ctx_run: Any
     interp_ctx_set_agent: Any
@@ -370,6 +396,7 @@ class Library:
     interp_redacted_free: Any
     interp_request_free: Any
     interp_request_new: Any
+    interp_request_set_actor: Any
     interp_request_set_cancel: Any
     interp_request_set_code: Any
     interp_request_set_cpu_ms: Any
@@ -380,11 +407,14 @@ class Library:
     interp_request_set_interactive: Any
     interp_request_set_json: Any
     interp_request_set_kernel: Any
+    interp_request_set_label: Any
     interp_request_set_language: Any
     interp_request_set_options: Any
+    interp_request_set_request_id: Any
     interp_request_set_stdin: Any
     interp_request_set_stream: Any
     interp_request_set_timeout_ms: Any
+    interp_request_set_traceparent: Any
     interp_result_cause: Any
     interp_result_claimed_by: Any
     interp_result_cpu_ns: Any

@@ -28,6 +28,7 @@ CONFIG = {
     'redact_host': bool,
     'output_tokens': int,
     'value_bytes': int,
+    'actor': str,
 }
 
 REQUEST = {
@@ -38,4 +39,7 @@ REQUEST = {
     'idle_output_ms': int,
     'interactive': bool,
     'hold_output': bool,
+    'actor': str,
+    'request_id': str,
+    'traceparent': str,
 }

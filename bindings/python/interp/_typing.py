@@ -68,6 +68,8 @@ class ConfigOptions(TypedDict, total=False):
     # Bytes of one form of a value or a display. A longer text is cut, JSON is shortened so that it stays JSON, all else is left out and
     # named. Default 4194304.
     value_bytes: Optional[int]
+    # On whose behalf the session runs, as the audit trail shall say it.
+    actor: Optional[str]
 
 
 class RequestOptions(TypedDict, total=False):
@@ -89,3 +91,9 @@ class RequestOptions(TypedDict, total=False):
     # 1: output waits for interp_call_output; what nobody reads on stalls the guest, so that no byte is lost. 0: interp_call_output gives
     # what the result would keep. Not together with stream.
     hold_output: Optional[bool]
+    # On whose behalf this exec runs, for the audit trail. When not set: the session's actor.
+    actor: Optional[str]
+    # The host's own name for this exec, for the audit trail.
+    request_id: Optional[str]
+    # W3C Trace Context of this exec, for the audit trail: 00-<32 hex>-<16 hex>-<2 hex>.
+    traceparent: Optional[str]

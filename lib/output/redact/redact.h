@@ -42,9 +42,6 @@ void interp__redact_set_default_detectors(struct interp__redact_set *s);   /* th
 void interp__redact_set_nothing(struct interp__redact_set *s);             /* of one over another: redaction is off */
 int interp__redact_has_patterns(void);                             /* built with PCRE2 */
 
-/* Memory for what must not be written to disk: zeroed; not swapped where that is allowed, not in core dumps; NULL. Freed wiped. */
-void *interp__redact_lock_alloc(size_t n);
-void interp__redact_lock_free(void *p, size_t n);
 
 struct interp__redact_stats {
     uint64_t in, out, replaced, partial, early, limit_hits;        /* bytes; partial: labels of unfinished secrets; early: bytes that idle released */

@@ -1,10 +1,10 @@
 /* set.c - what is looked for: values in memory that is locked and wiped, detectors, patterns; redactors see immutable snapshots of it */
 #include "base/error.h"
+#include "base/secret.h"
 #include "redact_priv.h"
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
 
 enum { CHUNK = 64 << 10, LITERALS_MAX = 1 << 20 };
 
@@ -29,34 +29,13 @@ struct interp__redact_set {
     int own_units, nothing;                /* nothing: this set looks for nothing, whatever its parent does */
 };
 
-/* ---- memory that is not written to disk */
-
-void *interp__redact_lock_alloc(size_t n)
-{
-    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return NULL;
-    (void)mlock(p, n);   /* RLIMIT_MEMLOCK may be small: then it is only kept out of core dumps */
-#ifdef MADV_DONTDUMP
-    (void)madvise(p, n, MADV_DONTDUMP);
-#endif
-    return p;
-}
-void interp__redact_lock_free(void *p, size_t n)
-{
-    if (!p)
-        return;
-    interp__wipe(p, n);
-    munmap(p, n);
-}
-
 static uint8_t *keep_bytes(struct interp__redact_set *s, const uint8_t *p, size_t n)
 {
     struct chunk *c = s->chunks;
     if (!c || c->size - c->used < n) {
         size_t size = (n + CHUNK - 1) / CHUNK * CHUNK;
         c = interp__alloc(&s->mem, sizeof *c);
-        if (!c || !(c->p = interp__redact_lock_alloc(size))) {
+        if (!c || !(c->p = interp__secret_alloc(size))) {
             interp__free(&s->mem, c);
             return NULL;
         }
@@ -77,7 +56,7 @@ void interp__redact_snapshot_free(struct redact_snapshot *s)
     if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
         return;
     struct interp__mem m = s->mem;
-    interp__redact_lock_free(s->locked, s->locked_size);
+    interp__secret_free(s->locked, s->locked_size);
     interp__free(&m, s->literals);
     interp__free(&m, s->patterns);
     interp__free(&m, s);
@@ -109,7 +88,7 @@ static int make_tables(struct redact_snapshot *s)
     size_t bitmap = ((size_t)1 << s->bits) / 8, prefixes = ((size_t)1 << s->prefix_bits) / 8, heads = ((size_t)1 << (s->bits - REDACT_HEAD_SHIFT)) * sizeof *s->heads;
     size_t grams = (size_t)(ngrams + 1) * sizeof *s->grams;
     s->locked_size = bitmap + prefixes + heads + grams;
-    uint8_t *p = interp__redact_lock_alloc(s->locked_size);
+    uint8_t *p = interp__secret_alloc(s->locked_size);
     if (!p)
         return -1;
     s->locked = p;
@@ -266,7 +245,7 @@ void interp__redact_set_free(struct interp__redact_set *s)
     interp__redact_snapshot_free(s->current);
     for (struct chunk *c = s->chunks, *next; c; c = next) {
         next = c->next;
-        interp__redact_lock_free(c->p, c->size);
+        interp__secret_free(c->p, c->size);
         interp__free(&m, c);
     }
     for (uint32_t i = 0; i < s->npatterns; i++)
@@ -412,11 +391,11 @@ interp_status interp__redact_set_value(struct interp__redact_set *s, const char 
     if (n > INTERP__REDACT_VALUE_MAX)
         return interp__fail(&s->mem, err, INTERP_E_LIMIT, "redact-long", "the value of %s has %zu bytes; %d are the most", name, n, INTERP__REDACT_VALUE_MAX);
     size_t room = interp__redact_variants_room(n);
-    uint8_t *work = interp__redact_lock_alloc(2 * room);
+    uint8_t *work = interp__secret_alloc(2 * room);
     if (!work)
         return interp__nomem(err);
     st = add_value(s, name, p, n, work, room, err);
-    interp__redact_lock_free(work, 2 * room);
+    interp__secret_free(work, 2 * room);
     return st;
 }
 

@@ -49,7 +49,7 @@ def kind(text):
     if '(*' in text:
         return _ffi.DESTROY_FN
     fixed = {'interp_status': ctypes.c_int32, 'int32_t': ctypes.c_int32, 'uint32_t': ctypes.c_uint32, 'uint64_t': ctypes.c_uint64, 'size_t': ctypes.c_size_t,
-             'int': ctypes.c_int, 'void': None, 'interp_log_fn': _ffi.LOG_FN, 'interp_realloc_fn': _ffi.REALLOC_FN}
+             'int': ctypes.c_int, 'void': None, 'interp_log_fn': _ffi.LOG_FN, 'interp_audit_fn': _ffi.AUDIT_FN, 'interp_realloc_fn': _ffi.REALLOC_FN}
     words = re.match(r'(\w+)\s*(\**)', text)
     name, stars = words.group(1), words.group(2)
     if not stars:
