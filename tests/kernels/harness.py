@@ -21,7 +21,7 @@ sys.path.insert(0, KERNELS)
 sys.dont_write_bytecode = True
 from join import join                                                   # noqa: E402
 
-PYTHON_PARTS = ['python_%s.py' % p for p in ('ipython', 'magics', 'rich', 'workers')]
+PYTHON_PARTS = ['python_%s.py' % p for p in ('before38', 'ipython', 'magics', 'rich', 'workers')]
 HEAD = struct.Struct('<IIBBH4s')
 STATUS = {1: 'ok', 2: 'error', 3: 'exit', 4: 'interrupted'}
 ENV = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': '/tmp', 'LANG': 'C.UTF-8', 'LC_ALL': 'C.UTF-8', 'TERM': 'dumb',

@@ -24,7 +24,7 @@ def _(k):
             continue
         for node in tree.body:
             names = [node.name] if hasattr(node, 'name') else []
-            if isinstance(node, ast.Assign) and not (isinstance(node.value, ast.Call) and getattr(node.value.func, 'id', '') == 'in_part'):
+            if isinstance(node, ast.Assign) and not any(getattr(n, 'id', '') == 'in_part' for n in ast.walk(node.value)):
                 names = [n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
             for n in names:
                 if seen.setdefault(n, path) != path:

@@ -11,8 +11,8 @@ def join(main, parts):
         lines = f.read().split('\n')
     texts = {}
     for path in parts:
-        with open(path, encoding='utf-8') as f:
-            texts[os.path.basename(path)[len('python_'):-len('.py')]] = f.read()
+        with open(path, encoding='utf-8') as f:         # without lines that are a comment only
+            texts[os.path.basename(path)[len('python_'):-len('.py')]] = ''.join(line for line in f if not line.lstrip().startswith('#'))
     at = [i for i, line in enumerate(lines) if line.startswith(LINE)]
     if len(at) != 1:
         raise SystemExit('%s: one line must begin with %r' % (main, LINE))

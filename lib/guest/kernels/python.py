@@ -90,6 +90,7 @@ def in_part(name, function):
     def call(*args, **kwargs):
         part(name)
         return globals()[function](*args, **kwargs)
+    call.__name__ = call.__qualname__ = function
     return call
 
 
@@ -845,6 +846,7 @@ class ShimFinder(object):
         return None
 
     def exec_module(self, module):
+        part('rich')
         part('ipython')
         fill_shim(module)
 
@@ -961,7 +963,8 @@ def method(o, name):
     return m
 
 
-show_figures = in_part('rich', 'show_figures')
+show_figures, json_text, display = in_part('rich', 'show_figures'), in_part('rich', 'json_text'), in_part('rich', 'display')
+update_display, clear_output, publish_display_data = (in_part('rich', n) for n in ('update_display', 'clear_output', 'publish_display_data'))
 LIBRARIES = ('matplotlib', 'pandas', 'PIL')  # whose values python_rich.py knows how to show
 
 
@@ -1012,28 +1015,6 @@ def is_binary(mime):
 
 def is_json(mime):
     return mime == 'application/json' or mime.endswith('+json')
-
-
-def json_text(v):
-    """JSON that every parser takes: no NaN."""
-    json = std('json')
-
-    def other(x):
-        for name in ('tolist', 'item', 'isoformat'):        # numpy, dates
-            if hasattr(x, name):
-                return getattr(x, name)()
-        return str(x)
-
-    def clean(x):
-        if isinstance(x, float):
-            return x if x - x == 0 else None
-        if isinstance(x, dict):
-            return {str(k): clean(y) for k, y in x.items()}
-        return [clean(y) for y in x] if isinstance(x, (list, tuple)) else x
-    try:
-        return json.dumps(v, allow_nan=False, skipkeys=True, default=other)
-    except ValueError:
-        return json.dumps(clean(v), allow_nan=False, default=lambda x: str(x))
 
 
 def publish(kind, parts, replaces=0):
@@ -1088,73 +1069,6 @@ def publish(kind, parts, replaces=0):
     return numbers[0]
 
 
-class DisplayHandle(object):
-    """What display(..., display_id=...) returns."""
-
-    def __init__(self, display_id):
-        self.display_id = display_id
-
-    def display(self, obj, **options):
-        display(obj, display_id=self.display_id, **options)
-
-    def update(self, obj, **options):
-        update_display(obj, display_id=self.display_id, **options)
-
-    def __repr__(self):
-        return '<DisplayHandle display_id=%s>' % self.display_id
-
-
-def display(*objects, **options):
-    """Show objects as rich results, as IPython.display.display does. Options: display_id (True makes one up): a handle is returned, whose
-    update() replaces what is shown when that happens in the same exec, and shows anew when it happens in a later one; update; raw: the
-    objects are dicts of MIME types; include, exclude: MIME types; clear: take away what this exec showed before."""
-    handle = options.get('display_id')
-    if handle is True:
-        handle = '%016x' % from_bytes(os.urandom(8), 'little')
-    elif handle is False:
-        handle = None
-    if options.get('clear'):
-        clear_output()
-    for o in objects:
-        m = method(o, '_ipython_display_')
-        if m is not None:
-            try:
-                m()
-                continue
-            except NotImplementedError:
-                pass
-        parts = list(o.items()) if options.get('raw') and isinstance(o, dict) else parts_of(o)
-        include, exclude = options.get('include'), options.get('exclude')
-        if include:
-            parts = [p for p in parts if p[0] in include]
-        if exclude:
-            parts = [p for p in parts if p[0] not in exclude]
-        number = publish('display', parts, S.handles.get(handle, 0) if options.get('update') else 0)
-        if handle is not None and number:
-            S.handles[handle] = number
-    return DisplayHandle(handle) if handle is not None and not options.get('update') else None
-
-
-def update_display(obj, **options):
-    """Replace what was displayed under this display_id."""
-    if 'display_id' not in options:
-        raise TypeError('display_id is needed')
-    options['update'] = True
-    display(obj, **options)
-
-
-def clear_output(wait=False):
-    """Take away what this exec displayed so far; what it printed stays."""
-    def sent():
-        S.shown, S.handles, S.total = [], {}, 0
-    if S.shown:
-        control.send(b'd', 0, {'kind': 'clear', 'mime': []}, b'', sent)
-
-
-def publish_display_data(data, metadata=None, source='', **options):
-    display(data, raw=True, **{k: v for k, v in dict(options, **options.get('transient') or {}).items() if k in ('display_id', 'update')})
-
-
 # ---------------------------------------------------------------- compile
 def compile_units(src, name):
     """-> [(code, is expression)]: the last statement apart when it is an expression whose value is to be shown."""
@@ -1184,42 +1098,8 @@ def hides_value(src, node):
     if end is not None:
         lines = src.split('\n')
         return end <= len(lines) and lines[end - 1].encode('utf-8')[node.end_col_offset:].lstrip().startswith(b';')
-    tokenize = std('tokenize')              # before 3.8
-    tokens = []
-    try:
-        lines = iter(src.splitlines(True))
-        for t in tokenize.generate_tokens(lambda: next(lines, '')):
-            tokens.append(t)
-    except Exception:
-        pass
-    for t in reversed(tokens):
-        if t[0] not in (tokenize.ENDMARKER, tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT):
-            return t[1] == ';'
-    return False
-
-
-def compile_wrapped(src, name):
-    """Before 3.8: top-level await through an async function whose names are global."""
-    ast = std('ast')
-    tree = ast.parse(src, name)
-    names = set()
-    for n in ast.walk(tree):
-        if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del)):
-            names.add(n.id)
-        elif isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
-            names.add(n.name)
-        elif isinstance(n, (ast.Import, ast.ImportFrom)):
-            names.update((a.asname or a.name).split('.')[0] for a in n.names)
-    f = ast.parse('async def __interp_exec__():\n    pass')
-    body = tree.body
-    shows = isinstance(body[-1], ast.Expr)
-    if shows:
-        body[-1] = ast.copy_location(ast.Return(body[-1].value), body[-1])
-    f.body[0].body = ([ast.Global(sorted(names))] if names else []) + body
-    ast.fix_missing_locations(f)
-    ns = {}
-    exec(compile(f, name, 'exec', 0, True), ns)
-    return type(flush)(ns['__interp_exec__'].__code__, main.__dict__, '<module>'), shows
+    part('before38')
+    return semicolon_ends(src)
 
 
 # ---------------------------------------------------------------- run
@@ -1302,6 +1182,7 @@ def run_source(src, name):
                 except SyntaxError as e:
                     error = as_written(e, name)
         if units is None and VERSION < (3, 8) and ('await' in src or 'async' in src):
+            part('before38')
             try:
                 function, shows = compile_wrapped(src, name)
             except SyntaxError:

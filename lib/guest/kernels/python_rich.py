@@ -1,7 +1,98 @@
-# Part of the Python driver, compiled into its module on first use: values of matplotlib, pandas and PIL as pictures, HTML and JSON.
+# Part of the Python driver, compiled into its module on first use: display() and its kin, JSON; values of matplotlib,
+# pandas and PIL as pictures, HTML and JSON.
 ROWS, COLUMNS, CELLS_SHOWN, CELL_CAP, TABLE_CAP = 200, 50, 4000, 1000, 256 << 10
 
 
+def json_text(v):
+    """JSON that every parser takes: no NaN."""
+    json = std('json')
+
+    def other(x):
+        for name in ('tolist', 'item', 'isoformat'):        # numpy, dates
+            if hasattr(x, name):
+                return getattr(x, name)()
+        return str(x)
+
+    def clean(x):
+        if isinstance(x, float):
+            return x if x - x == 0 else None
+        if isinstance(x, dict):
+            return {str(k): clean(y) for k, y in x.items()}
+        return [clean(y) for y in x] if isinstance(x, (list, tuple)) else x
+    try:
+        return json.dumps(v, allow_nan=False, skipkeys=True, default=other)
+    except ValueError:
+        return json.dumps(clean(v), allow_nan=False, default=lambda x: str(x))
+
+
+class DisplayHandle(object):
+    """What display(..., display_id=...) returns."""
+
+    def __init__(self, display_id):
+        self.display_id = display_id
+
+    def display(self, obj, **options):
+        display(obj, display_id=self.display_id, **options)
+
+    def update(self, obj, **options):
+        update_display(obj, display_id=self.display_id, **options)
+
+    def __repr__(self):
+        return '<DisplayHandle display_id=%s>' % self.display_id
+
+
+def display(*objects, **options):
+    """Show objects as rich results, as IPython.display.display does. Options: display_id (True makes one up): a handle is returned, whose
+    update() replaces what is shown when that happens in the same exec, and shows anew when it happens in a later one; update; raw: the
+    objects are dicts of MIME types; include, exclude: MIME types; clear: take away what this exec showed before."""
+    handle = options.get('display_id')
+    if handle is True:
+        handle = '%016x' % from_bytes(os.urandom(8), 'little')
+    elif handle is False:
+        handle = None
+    if options.get('clear'):
+        clear_output()
+    for o in objects:
+        m = method(o, '_ipython_display_')
+        if m is not None:
+            try:
+                m()
+                continue
+            except NotImplementedError:
+                pass
+        parts = list(o.items()) if options.get('raw') and isinstance(o, dict) else parts_of(o)
+        include, exclude = options.get('include'), options.get('exclude')
+        if include:
+            parts = [p for p in parts if p[0] in include]
+        if exclude:
+            parts = [p for p in parts if p[0] not in exclude]
+        number = publish('display', parts, S.handles.get(handle, 0) if options.get('update') else 0)
+        if handle is not None and number:
+            S.handles[handle] = number
+    return DisplayHandle(handle) if handle is not None and not options.get('update') else None
+
+
+def update_display(obj, **options):
+    """Replace what was displayed under this display_id."""
+    if 'display_id' not in options:
+        raise TypeError('display_id is needed')
+    options['update'] = True
+    display(obj, **options)
+
+
+def clear_output(wait=False):
+    """Take away what this exec displayed so far; what it printed stays."""
+    def sent():
+        S.shown, S.handles, S.total = [], {}, 0
+    if S.shown:
+        control.send(b'd', 0, {'kind': 'clear', 'mime': []}, b'', sent)
+
+
+def publish_display_data(data, metadata=None, source='', **options):
+    display(data, raw=True, **{k: v for k, v in dict(options, **options.get('transient') or {}).items() if k in ('display_id', 'update')})
+
+
+# ---------------------------------------------------------------- values of libraries
 def figure_parts(figure):
     b = _io.BytesIO()
     figure.savefig(b, format='png', bbox_inches='tight', facecolor=figure.get_facecolor())
