@@ -1,9 +1,12 @@
 """What rows of reported.jsonl say in prose, as code: steps of the host, and invariants, by the row's id.
 
 A row object (run_reported.Row) has done: [(path, exec or None, error or None)], session, facts (a dict), undo (functions called at its end), mark, config and open_more()."""
+import json
 import os
 import re
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -96,12 +99,46 @@ def host_kills_interpreter(row):
     row.facts['killed'], row.facts['after'] = (victims, x), row.session.exec('python', 'print(2)')
 
 
+CHILD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import interp_host, json
+host = interp_host.Host()
+with host.open(json.loads(sys.argv[2])) as s:
+    print('open', flush=True)
+    s.exec('bash', 'sleep 600', timeout_ms=600000)
+"""
+
+
+def killed_host(row):
+    """Another host program opens a session and is killed hard while an exec runs there."""
+    common = os.path.dirname(os.path.abspath(interp_host.__file__))
+    p = subprocess.Popen([sys.executable, '-c', CHILD, common, json.dumps(row.config)], stdout=subprocess.PIPE)
+    started = p.stdout.readline()
+    time.sleep(0.5)
+    before = [pid for pid in runner.marked(row.mark) if pid != os.getpid()]
+    p.kill()
+    p.wait()
+    p.stdout.close()
+    row.facts['dead'] = (started, before)
+
+
+def dead_hosts_sandbox(row):
+    """Nothing of it is left, and what is this host's lives on."""
+    started, before = row.facts['dead']
+    x = row.session.exec('bash', 'echo mine')
+    row.close()
+    left = runner.left_over(row.mark, 15)
+    return complain((started == b'open\n' and before, 'the other host did not run: %r %r' % (started, before)), (x.bytes('stdout') == b'mine\n', 'a live host lost its own: %s' % x), (not left, 'left: %s' % left))
+
+
 def slow_reader(row):
     row.facts['event_delay_s'] = 0.005
 
 
-HOST = {'HST-02': {0: host_steals_children}, 'HST-04': {0: host_alarm}, 'HST-05': {0: lambda row: None, 3: host_kills_interpreter}, 'OUT-17': {0: slow_reader}}
+HOST = {'SES-05': {1: lambda row: killed_host(row), 2: lambda row: None}, 'ENG-02': {1: lambda row: None}, 'HST-02': {0: host_steals_children}, 'HST-04': {0: host_alarm}, 'HST-05': {0: lambda row: None, 3: host_kills_interpreter}, 'OUT-17': {0: slow_reader}}
 MAIN_THREAD = {'HST-04'}                    # a handler of Python's is set there only
+ELSEWHERE = {'SES-05'}                    # rows whose code with a tag runs in another host program
 NOT_STREAMED = {'OUT-06'}                   # this runner itself would keep every byte
 # In a step of `parallel`: what the host does meanwhile.
 MEANWHILE = {'SES-07': lambda row: (row.session.shutdown(), row.session.shutdown())}
@@ -215,6 +252,8 @@ def closed_twice(row):
 
 STILL = {
     'TIM-05': state_tells('state gone', 'grew 0'), 'TIM-08': state_tells('lost', '41'),
+    'SES-05': dead_hosts_sandbox, 'LIM-04': lambda row: complain(('pids' in first(row, '1').result['usage']['limits_hit'], 'limits_hit %r' % first(row, '1').result['usage'])),
+    'LIM-03': lambda row: complain((first(row, '2').bytes('stdout') == b'True\n' or first(row, '1').result['state'] != 'preserved', 'lost files, said to be preserved: %s' % first(row, '1'))),
     'TIM-07': lambda row: complain((first(row, '0').result['claimed_by'] == 'host', 'claimed by the guest')),
     'TIM-15': lambda row: complain((len(execs(row, '0.1')) == 100, '%d second calls' % len(execs(row, '0.1')))),
     'BGD-03': late_noise, 'BGD-06': no_child, 'OUT-01': whole_characters,

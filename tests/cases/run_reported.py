@@ -34,6 +34,8 @@ HOST_STEPS = {'SEC-01': lambda: os.environ.update(PROBE_TOKEN='tok-91', DATABASE
 
 # Options of the rows that have another name here, as far as this build of the library has them.
 OPTIONS = {'clean_output': 'clean_terminal', 'merge_streams': 'merge_streams'}
+# Images of the rows, as tests/engines makes them.
+IMAGES = {'alpine (sh only)': 'interp-test:musl'}
 PACKAGES = re.compile(r'^\s*(?:import|from) (matplotlib|numpy|pandas|PIL)\b', re.M)        # an image need not have them
 
 
@@ -52,6 +54,8 @@ def options_of(option, has=lambda name: True):
             config['pids'] = value
         elif key == 'env':
             config['env'] = {k: 'e' * 300000 if v == '<300000 x e>' else v for k, v in value.items()}
+        elif key == 'image' and value in IMAGES:
+            config['image'] = IMAGES[value]
         elif key == 'cpu_time_s':
             config['cpu_ms'] = value * 1000
         elif key in OPTIONS and has(OPTIONS[key]):
@@ -60,7 +64,7 @@ def options_of(option, has=lambda name: True):
             config['env'] = dict(config.get('env', {}), **value)
         elif key == 'max_output_bytes':
             config.update(output_head_bytes=value * 3 // 4, output_tail_bytes=value - value * 3 // 4)
-        elif (key, value) not in (('network', 'none'), ('read_only_root', True), ('backend', 'local')):
+        elif (key, value) not in (('network', 'none'), ('read_only_root', True), ('backend', 'local'), ('restart', True), ('language', 'bash')):
             raise Skip('needs the option %s' % key)
     return config
 
@@ -71,6 +75,7 @@ def text(data):
 
 class Row:
     def __init__(self, host, row, options, mark):
+        self.sessions = {}
         self.host, self.row, self.options = host, row, options
         name, value = mark.split('=')
         self.config = {'backend': options.backend, 'env': {name: value}}
@@ -103,8 +108,8 @@ class Row:
                     raise Skip('needs generated code')
             elif self.options.backend != 'local' and PACKAGES.search(str(step.get('code', ''))):
                 raise Skip('needs the Python package %s in the image' % PACKAGES.search(step['code']).group(1))
-            elif 'close' not in step and not set(step) <= {'code', 'timeout_s', 'language', 'cancel_after_s', 'cwd', 'tag'}:
-                raise Skip('needs %s' % ', '.join(sorted(set(step) - {'code', 'timeout_s', 'language', 'at_s'})))
+            elif 'close' not in step and not set(step) <= {'code', 'timeout_s', 'language', 'cancel_after_s', 'cwd', 'tag', 'at_s'} | ({'session'} if not top else set()):
+                raise Skip('needs %s' % ', '.join(sorted(set(step) - {'code', 'timeout_s', 'language', 'at_s', 'tag'})))
 
     def expectations(self, path):
         return [e for e in self.row['expect'].get('steps', []) if str(e['at']) == path or str(e['at']) == path.rpartition('.')[0] + '.*']
@@ -166,6 +171,8 @@ class Row:
                     invariants.HOST[self.row['id']][number](self)
             elif 'close' in step:
                 self.close()
+            elif 'tag' in step and self.row['id'] in invariants.ELSEWHERE:
+                self.open()
             else:
                 error = self.open()
                 if error is None:
@@ -178,11 +185,15 @@ class Row:
                 invariants.MEANWHILE[self.row['id']](self)
             else:
                 self.code('%s.%d' % (path, number), step)
+        more = {step['session']: self.open_more() for step in steps if 'session' in step}      # sessions by name
+        self.sessions = more
         threads = [threading.Thread(target=one, args=pair) for pair in enumerate(steps)]
         for t in threads:
             t.start()
         for t in threads:
             t.join()
+        for s in more.values():
+            s.close()
 
     def open(self):
         """The error, when there is no session and none can be had."""
@@ -203,12 +214,18 @@ class Row:
         cancel = [step['cancel_after_s'] * 1000] if 'cancel_after_s' in step else []
         code = GENERATED[self.row['id']] if 'code_generated' in step else step['code']
         try:
-            self.session.event_delay_s = self.facts.get('event_delay_s', 0)
-            x, error = self.session.exec(language, code, cancel_ms=cancel, stream=self.row['id'] not in invariants.NOT_STREAMED, **members), None
+            session = self.sessions[step['session']] if 'session' in step else self.session
+            session.event_delay_s = self.facts.get('event_delay_s', 0)
+            x, error = session.exec(language, code, cancel_ms=cancel, stream=self.row['id'] not in invariants.NOT_STREAMED, **members), None
             self.bad += ['step %s: %s' % (path, d) for d in interp_host.disagreements(x)]
         except interp_host.InterpError as e:
             x, error = None, e
         self.done.append((path, x, error))
+        part = [e['message_contains_if_error'] for e in self.row['expect'].get('steps', []) if 'message_contains_if_error' in e]
+        if x and x.result['cause'] == 'interpreter' and part:       # the refusal that the row allows at the opening comes here with the first exec
+            if part[0] not in x.result['error']['message']:
+                self.bad.append('step %s: the message lacks %r: %s' % (path, part[0], x))
+            return
         self.judge(path, x, error, step)
 
     def judge(self, path, x, error, step):
@@ -245,7 +262,7 @@ class Row:
         out, err = x.bytes('stdout'), x.bytes('stderr')
         shown = text(err) + ((r.get('error') or {}).get('traceback') or '' if language in ('python', 'javascript') else '')
         for key, v in wanted.items():
-            if key in ('at', 'status', 'status_in', 'each', 'note', 'message_contains'):
+            if key in ('at', 'status', 'status_in', 'each', 'note', 'message_contains', 'message_contains_if_error', 'only_if'):
                 pass
             elif key == 'exit_code':
                 want(r['exit_code'] == v, 'exit code', r['exit_code'], 'not', v)
@@ -274,6 +291,8 @@ class Row:
             elif key == 'max_wall_s':
                 if x.ms > v * 1000 * runner.SLOW:
                     self.slow.append('step %s took %.1f s, at most %s' % (path, x.ms / 1e3, v))
+            elif key == 'stdout_each':
+                want(text(out) == v[int(path.rpartition('.')[2])].replace('\\n', '\n'), 'stdout %r not its own of %r' % (text(out), v))
             elif key == 'images':
                 shown = [m for b in r['rich'] + [r['value'] or {'mime': {}}] for m in b['mime'] if m.startswith('image/')]
                 want(len(shown) == v, 'pictures', shown, 'not', v)
