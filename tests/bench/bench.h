@@ -47,6 +47,9 @@ int helper_start(struct helper *h, char *const argv[]);        /* 0, or -1 */
 double helper_ask(struct helper *h, const char *line);         /* < 0: it could not */
 void helper_end(struct helper *h);
 
+/* ---- many.c */
+void many_sessions(const char *name);
+
 /* ---- engine.c */
 void docker_exec(const char *name);
 void docker_open(const char *name);

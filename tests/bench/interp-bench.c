@@ -406,7 +406,7 @@ static const struct { const char *name; void (*fn)(const char *); } benches[] = 
     { "docker: 100 MB of lines, streamed / attach of the same program", docker_lines }, { "podman: exec python x=1 / API exec of python3 -c x=1", podman_exec },
     { "podman: open / bare create, attach, start", podman_open }, { "podman: 100 MB of lines, streamed / attach of the same program", podman_lines },
     { "stripped library", library_size }, { "dlopen / its dependencies alone", load_time }, { "memory of an idle session / bwrap sleep", memory_session },
-    { "memory of a session with an sh kernel / bwrap sleep", memory_sh },
+    { "memory of a session with an sh kernel / bwrap sleep", memory_sh }, { "1,000 idle sessions", many_sessions },
 };
 
 int main(int argc, char **argv)
