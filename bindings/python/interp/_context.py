@@ -38,8 +38,8 @@ class BaseContext:
         # exceptions of the log callback on their way back: thread -> the first one
         self._raised: Dict[int, BaseException] = {}
         pointer, err = c_void_p(), c_void_p()
+        self._handle = _handle.Handle(pointer, lib.interp_ctx_free, 'context')
         check(lib.interp_ctx_new(flags, byref(pointer), byref(err)), err)
-        self._handle = _handle.Handle(pointer.value or 0, lib.interp_ctx_free, 'context')
         if log is not None:
             self._set_log(pointer, log)
 
@@ -124,11 +124,8 @@ class Cancel:
     def __init__(self, context: Optional[BaseContext] = None) -> None:
         owner = context or default_context()
         pointer, err = c_void_p(), c_void_p()
-        x = owner._handle.enter()
-        try:
+        with _handle.Use(owner._handle) as x:
             check(lib.interp_cancel_new(x, byref(pointer), byref(err)), err)
-        finally:
-            owner._handle.leave()
         self._pointer = pointer.value or 0
         self._fork = _handle.forks()
 

@@ -7,7 +7,7 @@ from ctypes import byref, c_size_t, c_void_p
 from . import _event, _ffi, _text
 from ._context import BaseContext, Cancel
 from ._event import Event
-from ._handle import Handle
+from ._handle import Handle, Use
 from ._library import lib
 from ._result import Result
 from .errors import ClosedError, check
@@ -81,31 +81,33 @@ class _Free:
         self.session = session
 
     def __call__(self, call: int) -> None:
-        held = self.session.hold()
-        try:
+        with Use(self.session, child=True):
             lib.interp_call_free(call)
-        finally:
-            if held:
-                self.session.leave()
 
 
 class _Inside:
     """A use of an exec: its call and its session are held."""
 
-    __slots__ = ('exec', 'session', 'call', 'held')
+    __slots__ = ('exec', 'call', 'held', '_uses')
 
     def __init__(self, exec: 'Exec') -> None:
-        self.exec, self.session = exec, exec._session._handle
+        self.exec = exec
+        self._uses = Use(exec._handle), Use(exec._session._handle, child=True)
 
     def __enter__(self) -> '_Inside':
-        self.call = self.exec._handle.enter()
-        self.held = self.session.hold()
+        self.call = self._uses[0].__enter__()
+        try:
+            self.held = self._uses[1].__enter__()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self.held:
-            self.session.leave()
-        self.exec._handle.leave()
+        try:
+            self._uses[1].__exit__()
+        finally:
+            self._uses[0].__exit__()
 
     def wait(self, timeout_ms: Optional[float]) -> bool:
         if not self.held:
@@ -143,7 +145,7 @@ class Exec:
     Not asking for events stalls the code once its pipe is full, if it was started to stream. Dropping an unfinished one cancels it; the session
     stays usable."""
 
-    def __init__(self, session: 'Session', call: int, cancel: Optional[Cancel]) -> None:
+    def __init__(self, session: 'Session', call: c_void_p, cancel: Optional[Cancel]) -> None:
         self._session, self._cancel = session, cancel
         self._handle = Handle(call, _Free(session._handle), 'exec', None if cancel is None else lambda _: cancel.fire())
         self._result: Optional[Result] = None

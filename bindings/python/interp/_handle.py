@@ -7,12 +7,13 @@ from __future__ import annotations
 import os
 import threading
 from _thread import get_ident
+from ctypes import c_void_p
 
 from .errors import ClosedError, ForkedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, List, Optional, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 _forks = 0                                            # how often this process has been forked off since the import
 _callback = threading.local()                         # .depth: inside a callback of the library
@@ -51,20 +52,51 @@ def release(free: Callable[[int], Any], pointer: int) -> None:
     free(pointer)
 
 
+class Use:
+    """A use of a handle, for `with`: gives the pointer and keeps it alive. A signal handler may throw anywhere, also between the lines of a `with`: what was not given
+    back then is given back when this is collected.
+
+    With `child`, for what must still be done with a child of the handle: works until it is being freed, then waits until it is gone and gives 0."""
+
+    __slots__ = ('_handle', '_child', '_held')
+
+    def __init__(self, handle: 'Handle', child: bool = False) -> None:
+        self._handle, self._child, self._held = handle, child, False
+
+    def __enter__(self) -> int:
+        return self._handle._enter(self)
+
+    def __exit__(self, *_: Any) -> None:
+        self.__del__()
+
+    def __del__(self) -> None:
+        if getattr(self, '_held', False):
+            self._handle._leave(self)
+
+
 class Handle:
-    """One C object. `enter` gives its pointer and keeps it alive until `leave`; `end` frees it, after everybody has left."""
+    """One C object. `Use` gives its pointer; `end` frees it, after everybody has left.
 
-    __slots__ = ('_pointer', '_free', '_hurry', '_what', '_lock', '_inside', '_ending', '_claimed', '_gone', '_waiters', '_fork')
+    It owns what is in its `box` from the start, also when C fills that later: nothing can be thrown between a C function that makes an object and the one who
+    frees it."""
 
-    def __init__(self, pointer: int, free: Callable[[int], Any], what: str, hurry: Optional[Callable[[int], Any]] = None) -> None:
-        self._pointer, self._free, self._what, self._hurry = pointer, free, what, hurry
+    __slots__ = ('box', '_free', '_hurry', '_what', '_lock', '_uses', '_ending', '_claimer', '_freeing', '_gone', '_waiters', '_fork')
+
+    def __init__(self, pointer: Union[int, c_void_p], free: Callable[[int], Any], what: str, hurry: Optional[Callable[[int], Any]] = None) -> None:
+        self.box = pointer if isinstance(pointer, c_void_p) else c_void_p(pointer)
+        self._free, self._what, self._hurry = free, what, hurry
         self._lock = threading.RLock()    # re-entrant: a signal handler may close what it interrupted
-        self._inside: List[int] = []
+        self._uses: Dict[int, int] = {}   # who is inside: a use -> its thread
         self._ending = False     # no new users
-        self._claimed = False    # somebody is about to free it, nobody else may
+        self._claimer = 0        # the thread that is about to free it, no other may
+        self._freeing = False    # it has begun to
         self._gone = False
         self._waiters: List[threading.Event] = []
         self._fork = _forks
+
+    @property
+    def _pointer(self) -> int:
+        return self.box.value or 0
 
     @property
     def ended(self) -> bool:
@@ -74,37 +106,40 @@ class Handle:
     def forked(self) -> bool:
         return self._fork != _forks
 
-    def enter(self) -> int:
+    def alive(self) -> int:
+        """The pointer, for who needs no `Use`: the one thread of an event loop."""
         if self._fork != _forks:
             raise ForkedError('the %s belongs to the parent process' % self._what, 'forked', 'Open one in this process.')
-        with self._lock:
-            if self._ending:
-                raise ClosedError('the %s is closed' % self._what, 'closed')
-            self._inside.append(get_ident())
-        return self._pointer
+        if self._ending:
+            raise ClosedError('the %s is closed' % self._what, 'closed')
+        return self.box.value or 0
 
-    def hold(self) -> int:
-        """As `enter`, for what must still be done with a child of it: works until it is being freed, then waits until it is gone and gives 0 (and
-        needs no `leave`)."""
+    def _enter(self, use: Use) -> int:
         if self._fork != _forks:
-            return 0
+            if use._child:
+                return 0
+            self.alive()
+        me, event = get_ident(), None
         with self._lock:
-            if not self._claimed:
-                self._inside.append(get_ident())
-                return self._pointer
+            if not (self._claimer if use._child else self._ending):
+                use._held = True
+                self._uses[id(use)] = me
+                return self.box.value or 0
+            if not use._child:
+                self.alive()
             event = self._waiter()
         if event:
             event.wait()
         return 0
 
-    def leave(self) -> None:
-        if self._fork != _forks:
-            return
-        with self._lock:
-            self._inside.remove(get_ident())
-            last = self._claim()
-        if last:
-            self._finish()
+    def _leave(self, use: Use) -> None:
+        if self._fork == _forks:
+            with self._lock:
+                self._uses.pop(id(use), None)
+                mine = self._claim()
+            if mine:
+                self._finish()
+        use._held = False
 
     def end(self, wait: bool = True) -> bool:
         """Frees it, or has the last one inside do that. Whoever is inside is hurried; unless this thread itself is inside, or `wait` is false, it is
@@ -113,8 +148,8 @@ class Handle:
         if self._fork != _forks:
             # no lock: the thread that held it at the fork is not here
             if not self._gone:
-                self._ending = self._claimed = True
-                self._finish()
+                self._ending = self._freeing = self._gone = True
+                release(self._free, self._pointer)
             return True
         event = None
         with self._lock:
@@ -123,9 +158,10 @@ class Handle:
             if not mine:
                 if self._gone:
                     return True
-                if first and self._hurry:
+                if first and self._hurry and not self._claimer:
                     self._hurry(self._pointer)    # under the lock, so that nobody frees it meanwhile; never blocks
-                if wait and get_ident() not in self._inside:
+                me = get_ident()
+                if wait and me != self._claimer and me not in self._uses.copy().values():
                     event = self._waiter()
         if mine:
             self._finish()
@@ -136,10 +172,12 @@ class Handle:
         return False
 
     def _claim(self) -> bool:
-        if not self._ending or self._inside or self._claimed:
+        """Whether this thread is to free it now: nobody is inside, and nobody else does. One that was thrown out of freeing before it had begun may come again."""
+        if not self._ending or self._uses or self._freeing:
             return False
-        self._claimed = True
-        return True
+        if not self._claimer:
+            self._claimer = get_ident()
+        return self._claimer == get_ident()
 
     def _waiter(self) -> Optional[threading.Event]:
         if self._gone:
@@ -149,9 +187,15 @@ class Handle:
         return event
 
     def _finish(self) -> None:
+        mine = False
         try:
-            release(self._free, self._pointer)
+            with self._lock:
+                mine = not self._freeing
+                self._freeing = True
+            if mine:
+                release(self._free, self._pointer)
         finally:
-            self._gone = True
-            for event in self._waiters:
-                event.set()
+            if mine:
+                self._gone = True
+                for event in self._waiters:
+                    event.set()

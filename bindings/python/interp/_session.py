@@ -10,7 +10,7 @@ from ctypes import byref, c_void_p
 from . import _config, _event, _exec, _ffi, _text
 from ._context import Cancel, Context, default_context
 from ._exec import Exec
-from ._handle import Handle
+from ._handle import Handle, Use
 from ._library import lib
 from ._result import Result
 from .errors import ClosedError, check
@@ -46,24 +46,21 @@ class Session:
                  interpreters: Optional[Mapping[str, _config.PathLike]] = None, cancel: Optional[Cancel] = None,
                  **options: 'Unpack[ConfigOptions]') -> None:
         self._context = context or default_context()
-        x = self._context._handle.enter()
+        pointer, call, err = c_void_p(), c_void_p(), c_void_p()
+        self._handle = Handle(pointer, lib.interp_session_close, 'session', lib.interp_session_shutdown)
         try:
-            config = _config.new_config(x, env, backend_options, cancel, options, _config.HostFiles(mounts, runtimes, interpreters))
-            pointer, call, err = c_void_p(), c_void_p(), c_void_p()
-            try:
-                check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
-                _exec.complete(self._context, call.value or 0)
-                self._context._reraise()
-                self._handle = Handle(pointer.value or 0, lib.interp_session_close, 'session', lib.interp_session_shutdown)
-            except BaseException:
-                lib.interp_call_free(call)
-                lib.interp_session_close(pointer)
-                raise
-            finally:
-                lib.interp_config_free(config)
-            lib.interp_call_free(call)
-        finally:
-            self._context._handle.leave()
+            with Use(self._context._handle) as x:
+                config = _config.new_config(x, env, backend_options, cancel, options)
+                try:
+                    check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
+                    _exec.complete(self._context, call.value or 0)
+                    self._context._reraise()
+                finally:
+                    lib.interp_call_free(call)
+                    lib.interp_config_free(config)
+        except BaseException:
+            self._handle.end()
+            raise
         _open_sessions.add(self)
 
     # -- running code
@@ -75,16 +72,13 @@ class Session:
         `stdin` is what it finds on its standard input (empty without), `env` holds for this exec only, `options` are the language's, `kernel=` names
         the interpreter (a new name starts another one), `timeout_ms=` and `grace_ms=` override the session's. Ctrl-C ends the exec and raises
         KeyboardInterrupt; the session stays usable."""
-        s = self._handle.enter()
         call = c_void_p()
-        try:
-            self._start(s, call, language, code, False, stdin, env, options, cancel, request)
-            return _exec.run(self._context, call.value or 0)
-        finally:
+        with Use(self._handle) as s:
             try:
-                lib.interp_call_free(call)
+                self._start(s, call, language, code, False, stdin, env, options, cancel, request)
+                return _exec.run(self._context, call.value or 0)
             finally:
-                self._handle.leave()
+                lib.interp_call_free(call)
 
     def start(self, language: str, code: _text.TextOrBytes, *, stream: bool = False, stdin: Optional[_text.TextOrBytes] = None,
               env: Optional[_config.Env] = None, options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Exec:
@@ -92,15 +86,14 @@ class Session:
         call = c_void_p()
         if cancel is None:
             cancel = Cancel(self._context)
-        s = self._handle.enter()
+        started = Exec(self, call, cancel)
         try:
-            self._start(s, call, language, code, stream, stdin, env, options, cancel, request)
-            return Exec(self, call.value or 0, cancel)
+            with Use(self._handle) as s:
+                self._start(s, call, language, code, stream, stdin, env, options, cancel, request)
         except BaseException:
-            lib.interp_call_free(call)
+            started.close()
             raise
-        finally:
-            self._handle.leave()
+        return started
 
     def stream(self, language: str, code: _text.TextOrBytes, *, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
                options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Exec:
@@ -111,11 +104,8 @@ class Session:
     def _start(self, s: int, call: c_void_p, language: str, code: _text.TextOrBytes, stream: bool, stdin: Optional[_text.TextOrBytes],
                env: Optional[_config.Env], options: Optional[Dict[str, Any]], cancel: Optional[Cancel], request: Mapping[str, Any]) -> None:
         err = c_void_p()
-        x = self._context._handle.enter()
-        try:
+        with Use(self._context._handle) as x:
             r = _config.new_request(x, language, code, stream, stdin, env, options, cancel, request)
-        finally:
-            self._context._handle.leave()
         try:
             check(lib.interp_session_exec_start(s, r, byref(call), byref(err)), err)
         finally:
@@ -140,48 +130,36 @@ class Session:
     def restart(self, language: str, kernel: str = 'default') -> None:
         """Ends an interpreter and all its processes; the next exec starts a fresh one. Files stay."""
         call, err = c_void_p(), c_void_p()
-        s = self._handle.enter()
-        try:
-            check(lib.interp_session_restart_start(s, _text.name(language, 'language'), _text.name(kernel, 'kernel'), byref(call), byref(err)), err)
-            _exec.complete(self._context, call.value or 0)
-        finally:
+        with Use(self._handle) as s:
             try:
-                lib.interp_call_free(call)
+                check(lib.interp_session_restart_start(s, _text.name(language, 'language'), _text.name(kernel, 'kernel'), byref(call), byref(err)), err)
+                _exec.complete(self._context, call.value or 0)
             finally:
-                self._handle.leave()
+                lib.interp_call_free(call)
 
     # -- the session itself
 
     @property
     def info(self) -> Dict[str, Any]:
         """Session id, backend, isolation and what was reached of what was asked for."""
-        s = self._handle.enter()
-        try:
+        with Use(self._handle) as s:
             facts: Dict[str, Any] = _text.parse(_text.sized(lib.interp_session_info_json, s) or b'{}')
             return facts
-        finally:
-            self._handle.leave()
 
     @property
     def status(self) -> str:
         """"opening", "open", "shutdown" or "gone"."""
         if self._handle.ended or self._handle.forked:
             return 'gone'
-        s = self._handle.enter()
-        try:
+        with Use(self._handle) as s:
             return STATUS.get(lib.interp_session_status(s), 'gone')
-        finally:
-            self._handle.leave()
 
     def shutdown(self) -> None:
         """Kills the sandbox at once and ends what runs in it; `close` still frees it. Any thread; idempotent."""
         if self._handle.ended or self._handle.forked:
             return
-        s = self._handle.enter()
-        try:
+        with Use(self._handle) as s:
             lib.interp_session_shutdown(s)
-        finally:
-            self._handle.leave()
 
     def close(self) -> None:
         """Ends the sandbox and waits until it is gone, `close_timeout_ms` at most. What another thread runs in it ends. Idempotent."""
@@ -235,8 +213,7 @@ def gc(*, context: Optional[Context] = None, backend_options: Optional[Mapping[s
             removed.append(1)
 
     call, err = c_void_p(), c_void_p()
-    x = owner._handle.enter()
-    try:
+    with Use(owner._handle) as x:
         config = _config.new_config(x, None, backend_options, cancel, options)
         try:
             check(lib.interp_ctx_gc_start(x, config, byref(call), byref(err)), err)
@@ -244,6 +221,4 @@ def gc(*, context: Optional[Context] = None, backend_options: Optional[Mapping[s
         finally:
             lib.interp_call_free(call)
             lib.interp_config_free(config)
-    finally:
-        owner._handle.leave()
     return len(removed)

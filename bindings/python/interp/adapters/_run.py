@@ -58,7 +58,7 @@ def milliseconds(seconds: Optional[float]) -> Optional[int]:
     return FOREVER if seconds <= 0 else max(1, int(seconds * 1000))
 
 
-class _Collector:
+class Collector:
     def __init__(self, limit: int, on_output: Optional[Callable[[str, bytes], Any]]) -> None:
         self.limit, self.on_output = limit, on_output
         self.kept: Dict[str, bytearray] = {'stdout': bytearray(), 'stderr': bytearray()}
@@ -92,7 +92,7 @@ def program(session: 'Session', argv: Sequence[str], *, cwd: Optional[str] = Non
 
 def collect(events: 'Exec', limit: int = LIMIT, on_output: Optional[Callable[[str, bytes], Any]] = None) -> Ran:
     """Follows an exec that streams to its end."""
-    collector = _Collector(limit, on_output)
+    collector = Collector(limit, on_output)
     with events:
         for event in events:
             collector.take(event)
@@ -128,13 +128,13 @@ class Kernels:
         self._free.append(name)
 
 
-async def program_async(session: 'AsyncSession', kernels: Kernels, argv: Sequence[str], *, stdin: Optional['TextOrBytes'] = None, timeout: Optional[float] = None,
-                        limit: int = LIMIT) -> Ran:
+async def program_async(session: 'AsyncSession', kernels: Kernels, argv: Sequence[str], *, cwd: Optional[str] = None,
+                        stdin: Optional['TextOrBytes'] = None, timeout: Optional[float] = None, limit: int = LIMIT) -> Ran:
     """As `program`, for tasks, several at a time."""
-    collector = _Collector(limit, None)
+    collector = Collector(limit, None)
     kernel = kernels.take()
     try:
-        async with session.stream('sh', script(argv, None, False), kernel=kernel, stdin=stdin, timeout_ms=milliseconds(timeout)) as events:
+        async with session.stream('sh', script(argv, cwd, False), kernel=kernel, stdin=stdin, timeout_ms=milliseconds(timeout)) as events:
             async for event in events:
                 collector.take(event)
     finally:
