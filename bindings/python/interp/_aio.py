@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, 
 from . import _config, _event, _exec, _ffi, _text
 from ._context import BaseContext, Cancel
 from ._event import Event
-from ._handle import Handle
+from ._handle import Handle, Use
 from ._library import lib
 from ._result import Result
 from ._session import STATUS
@@ -207,7 +207,7 @@ class AsyncExec(_Closing):
     one.
     The session stays usable."""
 
-    def __init__(self, session: 'AsyncSession', call: int, cancel: Optional[Cancel]) -> None:
+    def __init__(self, session: 'AsyncSession', call: c_void_p, cancel: Optional[Cancel]) -> None:
         self._session, self._cancel = session, cancel
         self._handle = Handle(call, lib.interp_call_free, 'exec')
         self._result: Optional[Result] = None
@@ -259,9 +259,7 @@ class AsyncExec(_Closing):
         return _ffi.OK
 
     def _pointer(self) -> int:
-        pointer = self._handle.enter()   # raises when it has been closed
-        self._handle.leave()
-        return pointer
+        return self._handle.alive()
 
     async def result(self) -> Result:
         """Waits for the end and gives the result. Events that nobody took are dropped."""
@@ -321,18 +319,23 @@ class AsyncSession:
         self._given = (env, backend_options, cancel, options, _config.HostFiles(mounts, runtimes, interpreters))
         self._context = context
         self._handle: Optional[Handle] = None
+        self._opened = False
+        self._closing: Optional[asyncio.Lock] = None
         _config.known(options)
 
     async def open(self) -> 'AsyncSession':
         """Makes the sandbox. A task that is cancelled meanwhile leaves nothing behind."""
-        if self._handle is not None:
+        if self._opened:
             raise RuntimeError('the session has been opened already')
-        context = self._context = self._context or _context_of_loop()
+        self._opened = True
+        given = self._context
+        context = self._context = given or _context_of_loop()
         context._acquire()
         try:
             await self._open(context)
         except BaseException:
             if self._handle is None:
+                self._opened, self._context = False, given
                 context._release()
             raise
         return self
@@ -340,23 +343,22 @@ class AsyncSession:
     async def _open(self, context: AsyncContext) -> None:
         pointer, call, err = c_void_p(), c_void_p(), c_void_p()
         env, backend_options, cancel, options, files = self._given
-        x = context._handle.enter()
+        handle = Handle(pointer, lib.interp_session_close, 'session', lib.interp_session_shutdown)
         try:
-            config = _config.new_config(x, env, backend_options, cancel, options, files)
-            try:
-                check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
-            finally:
-                lib.interp_config_free(config)
-            context._reraise()
-            await _complete(context, call.value or 0)
+            with Use(context._handle) as x:
+                config = _config.new_config(x, env, backend_options, cancel, options, files)
+                try:
+                    check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
+                finally:
+                    lib.interp_config_free(config)
+                context._reraise()
+                await _complete(context, call.value or 0)
         except BaseException:
             lib.interp_call_free(call)
-            lib.interp_session_close(pointer)
+            handle.end(wait=False)
             raise
-        finally:
-            context._handle.leave()
         lib.interp_call_free(call)
-        self._handle = Handle(pointer.value or 0, lib.interp_session_close, 'session', lib.interp_session_shutdown)
+        self._handle = handle
 
     @property
     def _owner(self) -> AsyncContext:
@@ -366,9 +368,7 @@ class AsyncSession:
     def _pointer(self) -> int:
         if self._handle is None:
             raise ClosedError('the session has not been opened', 'closed', 'Use `async with`, or await its open().')
-        pointer = self._handle.enter()
-        self._handle.leave()
-        return pointer
+        return self._handle.alive()
 
     # -- running code
 
@@ -379,16 +379,17 @@ class AsyncSession:
         call, err = c_void_p(), c_void_p()
         if cancel is None:
             cancel = Cancel(owner)
-        x = owner._handle.enter()
-        try:
+        with Use(owner._handle) as x:
             r = _config.new_request(x, language, code, stream, stdin, env, options, cancel, request)
-        finally:
-            owner._handle.leave()
+        started = AsyncExec(self, call, cancel)
         try:
             check(lib.interp_session_exec_start(s, r, byref(call), byref(err)), err)
+        except BaseException:
+            started.close()
+            raise
         finally:
             lib.interp_request_free(r)
-        return AsyncExec(self, call.value or 0, cancel)
+        return started
 
     def stream(self, language: str, code: _text.TextOrBytes, *, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
                options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> AsyncExec:
@@ -447,11 +448,8 @@ class AsyncSession:
         handle = self._handle
         if handle is None or handle.ended or handle.forked:
             return
-        s = handle.enter()
-        try:
+        with Use(handle) as s:
             lib.interp_session_shutdown(s)
-        finally:
-            handle.leave()
 
     async def close(self) -> None:
         """Ends the sandbox and waits until it is gone, `close_timeout_ms` at most. What other tasks run in it ends. Idempotent."""
@@ -461,14 +459,18 @@ class AsyncSession:
         if handle.forked:
             handle.end(wait=False)
             return
+        if self._closing is None:
+            self._closing = asyncio.Lock()
+        async with self._closing:   # whoever comes second waits for the first, and finds it done
+            if not handle.ended:
+                await self._close(handle)
+
+    async def _close(self, handle: Handle) -> None:
         call, err = c_void_p(), c_void_p()
         try:
-            s = handle.enter()
-            try:
+            with Use(handle) as s:
                 check(lib.interp_session_close_start(s, byref(call), byref(err)), err)
                 await _complete(self._owner, call.value or 0)
-            finally:
-                handle.leave()
         finally:
             lib.interp_call_free(call)
             if not handle.ended:

@@ -5,7 +5,6 @@ import ctypes
 import itertools
 import os
 import threading
-from _thread import get_ident
 from ctypes import byref, c_void_p
 
 from . import _ffi, _handle
@@ -31,12 +30,17 @@ def _drop_sink(number: int) -> None:
     _sinks.pop(number, None)
 
 
+class _Raised(threading.local):
+    """What the log callback has raised on this thread, on its way back: the first exception. It goes with the thread."""
+
+    first: Optional[BaseException] = None
+
+
 class BaseContext:
     """What both kinds of contexts share: the C object and the log."""
 
     def __init__(self, flags: int, log: Optional[Log]) -> None:
-        # exceptions of the log callback on their way back: thread -> the first one
-        self._raised: Dict[int, BaseException] = {}
+        self._raised = _Raised()
         pointer, err = c_void_p(), c_void_p()
         self._handle = _handle.Handle(pointer, lib.interp_ctx_free, 'context')
         check(lib.interp_ctx_new(flags, byref(pointer), byref(err)), err)
@@ -51,7 +55,8 @@ class BaseContext:
             try:
                 log(level, ctypes.string_at(message, size).decode('utf-8', 'replace'))
             except BaseException as e:
-                raised.setdefault(get_ident(), e)
+                if raised.first is None:
+                    raised.first = e
             finally:
                 _handle.in_callback(-1)
 
@@ -62,10 +67,10 @@ class BaseContext:
 
     def _reraise(self) -> None:
         """Raises what the log callback raised on this thread during the last call."""
-        if self._raised:
-            e = self._raised.pop(get_ident(), None)
-            if e is not None:
-                raise e
+        e = self._raised.first
+        if e is not None:
+            self._raised.first = None
+            raise e
 
     def __del__(self) -> None:
         handle = getattr(self, '_handle', None)
@@ -86,6 +91,7 @@ class Context(BaseContext):
     def close(self) -> None:
         """Shuts its sessions down and lets go of it. Idempotent."""
         self._handle.end()
+        self._reraise()
 
     def __enter__(self) -> 'Context':
         return self

@@ -35,7 +35,7 @@ def wait(context: BaseContext, call: int, timeout_ms: Optional[float] = None) ->
         if end is not None:
             left = max(0, min(SLICE_MS, int((end - time.monotonic()) * 1e3 + 0.999)))
         status = lib.interp_call_wait(call, left, _ffi.WAIT_INTR, byref(err))
-        if context._raised:
+        if context._raised.first is not None:
             context._reraise()
         if status == _ffi.OK:
             return True

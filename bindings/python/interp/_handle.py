@@ -8,6 +8,7 @@ import os
 import threading
 from _thread import get_ident
 from ctypes import c_void_p
+from weakref import ref
 
 from .errors import ClosedError, ForkedError
 
@@ -54,24 +55,20 @@ def release(free: Callable[[int], Any], pointer: int) -> None:
 
 class Use:
     """A use of a handle, for `with`: gives the pointer and keeps it alive. A signal handler may throw anywhere, also between the lines of a `with`: what was not given
-    back then is given back when this is collected.
+    back then ends when this is collected. (No __del__ for that: what is thrown in one is lost.)
 
     With `child`, for what must still be done with a child of the handle: works until it is being freed, then waits until it is gone and gives 0."""
 
-    __slots__ = ('_handle', '_child', '_held')
+    __slots__ = ('_handle', '_child', '__weakref__')
 
     def __init__(self, handle: 'Handle', child: bool = False) -> None:
-        self._handle, self._child, self._held = handle, child, False
+        self._handle, self._child = handle, child
 
     def __enter__(self) -> int:
         return self._handle._enter(self)
 
     def __exit__(self, *_: Any) -> None:
-        self.__del__()
-
-    def __del__(self) -> None:
-        if getattr(self, '_held', False):
-            self._handle._leave(self)
+        self._handle._leave(self)
 
 
 class Handle:
@@ -80,19 +77,20 @@ class Handle:
     It owns what is in its `box` from the start, also when C fills that later: nothing can be thrown between a C function that makes an object and the one who
     frees it."""
 
-    __slots__ = ('box', '_free', '_hurry', '_what', '_lock', '_uses', '_ending', '_claimer', '_freeing', '_gone', '_waiters', '_fork')
+    __slots__ = ('box', '_free', '_hurry', '_what', '_lock', '_uses', '_ending', '_claimer', '_freeing', '_gone', '_waiters', '_fork', '_kept')
 
     def __init__(self, pointer: Union[int, c_void_p], free: Callable[[int], Any], what: str, hurry: Optional[Callable[[int], Any]] = None) -> None:
         self.box = pointer if isinstance(pointer, c_void_p) else c_void_p(pointer)
         self._free, self._what, self._hurry = free, what, hurry
         self._lock = threading.RLock()    # re-entrant: a signal handler may close what it interrupted
-        self._uses: Dict[int, int] = {}   # who is inside: a use -> its thread
+        self._uses: Dict[int, Tuple[int, ref[Use]]] = {}   # who is inside: id of a use -> its thread, and whether it lives
         self._ending = False     # no new users
         self._claimer = 0        # the thread that is about to free it, no other may
         self._freeing = False    # it has begun to
         self._gone = False
         self._waiters: List[threading.Event] = []
         self._fork = _forks
+        self._kept: List[Tuple[int, Use]] = []    # of `enter`
 
     @property
     def _pointer(self) -> int:
@@ -122,14 +120,13 @@ class Handle:
         me, event = get_ident(), None
         with self._lock:
             if not (self._claimer if use._child else self._ending):
-                use._held = True
-                self._uses[id(use)] = me
+                self._uses[id(use)] = me, ref(use)
                 return self.box.value or 0
             if not use._child:
                 self.alive()
             event = self._waiter()
         if event:
-            event.wait()
+            self._await(event)
         return 0
 
     def _leave(self, use: Use) -> None:
@@ -139,7 +136,25 @@ class Handle:
                 mine = self._claim()
             if mine:
                 self._finish()
-        use._held = False
+
+    def enter(self) -> int:
+        """A `Use` that is ended by `leave`. Where a signal handler may throw, `with Use(handle)` is the safe form."""
+        use = Use(self)
+        pointer = self._enter(use)
+        self._kept.append((get_ident(), use))
+        return pointer
+
+    def leave(self) -> None:
+        if self._fork != _forks:
+            return
+        me, mine = get_ident(), None
+        with self._lock:
+            for i in range(len(self._kept) - 1, -1, -1):
+                if self._kept[i][0] == me:
+                    mine = self._kept.pop(i)[1]
+                    break
+        if mine is not None:
+            self._leave(mine)
 
     def end(self, wait: bool = True) -> bool:
         """Frees it, or has the last one inside do that. Whoever is inside is hurried; unless this thread itself is inside, or `wait` is false, it is
@@ -161,23 +176,40 @@ class Handle:
                 if first and self._hurry and not self._claimer:
                     self._hurry(self._pointer)    # under the lock, so that nobody frees it meanwhile; never blocks
                 me = get_ident()
-                if wait and me != self._claimer and me not in self._uses.copy().values():
+                if wait and me != self._claimer and all(thread != me for thread, _ in self._uses.copy().values()):
                     event = self._waiter()
         if mine:
             self._finish()
             return True
         if event:
-            event.wait()
+            self._await(event)
             return True
         return False
 
+    def _await(self, event: threading.Event) -> None:
+        """Until it is gone. Who was thrown out without leaving does not say so: looks for itself."""
+        while not event.wait(0.25):
+            with self._lock:
+                mine = self._claim()
+            if mine:
+                self._finish()
+
     def _claim(self) -> bool:
         """Whether this thread is to free it now: nobody is inside, and nobody else does. One that was thrown out of freeing before it had begun may come again."""
-        if not self._ending or self._uses or self._freeing:
+        if not self._ending or self._freeing:
             return False
+        if self._uses:
+            self._uses = {key: use for key, use in self._uses.copy().items() if use[1]() is not None}
+            if self._uses:
+                return False
         if not self._claimer:
             self._claimer = get_ident()
         return self._claimer == get_ident()
+
+    def __del__(self) -> None:
+        # the owner's own __del__ may have been thrown out of
+        if not getattr(self, '_freeing', True):
+            self.end(wait=False)
 
     def _waiter(self) -> Optional[threading.Event]:
         if self._gone:

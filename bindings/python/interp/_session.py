@@ -50,7 +50,7 @@ class Session:
         self._handle = Handle(pointer, lib.interp_session_close, 'session', lib.interp_session_shutdown)
         try:
             with Use(self._context._handle) as x:
-                config = _config.new_config(x, env, backend_options, cancel, options)
+                config = _config.new_config(x, env, backend_options, cancel, options, _config.HostFiles(mounts, runtimes, interpreters))
                 try:
                     check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
                     _exec.complete(self._context, call.value or 0)
@@ -164,6 +164,7 @@ class Session:
     def close(self) -> None:
         """Ends the sandbox and waits until it is gone, `close_timeout_ms` at most. What another thread runs in it ends. Idempotent."""
         self._handle.end()
+        self._context._reraise()
 
     def __enter__(self) -> 'Session':
         return self

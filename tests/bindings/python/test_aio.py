@@ -124,6 +124,33 @@ def test_cancelled_open():
     run(main)
 
 
+def test_open_and_close_by_several_tasks():
+    async def main():
+        s = interp.AsyncSession()
+        done = await asyncio.gather(s.open(), s.open(), return_exceptions=True)
+        assert done[0] is s and isinstance(done[1], RuntimeError)
+        work = asyncio.ensure_future(s.bash('sleep 30'))
+        await asyncio.sleep(0.1)
+        assert await asyncio.gather(s.close(), s.close(), s.close()) == [None] * 3 and s.status == 'gone'
+        assert (await work).outcome == 'cancelled'
+        await s.close()
+        # one that is given up half-way is finished by the next
+        s = await interp.AsyncSession().open()
+        first = asyncio.ensure_future(s.close())
+        await asyncio.sleep(0)
+        first.cancel()
+        await asyncio.gather(first, s.close(), return_exceptions=True)
+        assert s.status == 'gone'
+        with pytest.raises(interp.InvalidError):
+            s = interp.AsyncSession(memory_bytes=1)
+            await s.open()
+        with pytest.raises(interp.InvalidError):
+            await s.open()      # one that failed may be tried again
+    run(main)
+    from interp import _aio
+    assert not _aio._implicit
+
+
 def test_back_pressure():
     """A guest whose events nobody pulls stands still: what it has written is what pipe and queue hold, however long one waits."""
     async def main():

@@ -145,6 +145,94 @@ def test_closing_under_streams():
     assert not wrong
 
 
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')   # what is thrown inside a __del__ is lost
+def test_a_handler_that_throws_anywhere():
+    """A signal handler may raise between any two steps of the binding: no use of a session stays open by that, no exec stays in flight, nothing is freed twice."""
+    rng, thrown, armed = random.Random(7), 0, []
+
+    def throw(*_):
+        if armed:
+            armed.clear()
+            raise Thrown
+    work = [lambda s: s.sh(':'), lambda s: list(s.stream('sh', 'echo a; echo b')), lambda s: s.start('sh', ':').result(), lambda s: (s.status, s.info),
+            lambda s: s.start('sh', 'sleep 0.01').wait(1), lambda s: s.restart('sh', 'other') if s.sh(':', kernel='other').ok else None]
+    old = signal.signal(signal.SIGALRM, throw)
+    try:
+        with interp.Session(**SMALL) as s:
+            s.sh(':')
+            end = time.monotonic() + 4
+            while time.monotonic() < end:
+                armed.append(1)
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, rng.random() * 0.003 + 1e-5)
+                    for _ in range(8):
+                        rng.choice(work)(s)
+                except Thrown:
+                    thrown += 1
+                armed.clear()
+                assert not any(use[1]() for h in (s._handle, s._context._handle) for use in h._uses.values())
+                assert s.sh('echo on').stdout == 'on\n'
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert thrown > 20 and s.status == 'gone'
+
+
+def test_a_handle_whose_end_was_interrupted():
+    """Thrown out before freeing has begun: the next one who comes frees it, once."""
+    freed = []
+    handle = _handle.Handle(5, freed.append, 'thing')
+    finish, handle_finish = _handle.Handle._finish, []
+
+    def interrupted(self):
+        if not handle_finish:
+            handle_finish.append(1)
+            raise Thrown
+        finish(self)
+    _handle.Handle._finish = interrupted
+    try:
+        use = _handle.Use(handle)
+        assert use.__enter__() == 5 and not handle.end(wait=False) and not freed
+        with pytest.raises(Thrown):
+            use.__exit__()
+        with pytest.raises(interp.ClosedError):
+            handle.alive()
+        assert handle.end() and freed == [5] and handle.end() and freed == [5]
+    finally:
+        _handle.Handle._finish = finish
+    # thrown out without leaving, while another thread waits for the end
+    handle = _handle.Handle(6, freed.append, 'thing')
+    use = _handle.Use(handle)
+    use.__enter__()
+    thread = threading.Thread(target=handle.end)
+    thread.start()
+    time.sleep(0.1)
+    assert freed == [5]
+    del use
+    thread.join(10)
+    assert freed == [5, 6] and not thread.is_alive()
+
+
+def test_an_owner_whose_end_was_interrupted():
+    freed = []
+    end, tries = _handle.Handle.end, []
+
+    def interrupted(self, wait=True):
+        if not tries:
+            tries.append(1)
+            raise Thrown
+        return end(self, wait)
+    handle = _handle.Handle(7, freed.append, 'thing')
+    _handle.Handle.end = interrupted
+    try:
+        with pytest.raises(Thrown):
+            handle.end()
+        del handle
+        assert freed == [7]
+    finally:
+        _handle.Handle.end = end
+
+
 def test_closing_an_exec_that_another_thread_waits_for(session):
     e = session.start('bash', 'sleep 30')
     threading.Timer(0.2, e.close).start()
@@ -334,6 +422,12 @@ def test_end_of_the_interpreter(tail):
     assert 'Error' not in done.stderr or 'KeyError' in tail, done.stderr
 
 
+def test_a_log_at_the_end_of_the_interpreter():
+    """The library drops the callback while the interpreter ends: nothing is said about that."""
+    done = script('import interp\nlog = lambda level, line: None\nc = interp.Context(log=log)\ns = interp.Session(context=c)\ns.bash("echo")\nc.self = [c, s]')
+    assert (done.returncode, done.stderr) == (0, '')
+
+
 def test_nothing_is_left_after_the_end():
     mark = 'INTERP_TEST_MARK=%d-%d' % (os.getpid(), time.monotonic_ns())
     name, value = mark.split('=')
@@ -366,11 +460,17 @@ def test_log_exceptions_travel_back():
     with pytest.raises(Thrown):
         session.bash('echo x')
     assert session.bash('echo on').stdout == 'on\n'
-    # what another thread's callback raised is that thread's
-    thread = threading.Thread(target=lambda: sink(None, 1, b'other', 5))
-    thread.start()
-    thread.join()
-    assert session.bash('echo on').stdout == 'on\n'
+    # what another thread's callback raised is that thread's, and goes with it
+    for _ in range(3):
+        thread = threading.Thread(target=lambda: sink(None, 1, b'other', 5))
+        thread.start()
+        thread.join()
+        assert session.bash('echo on').stdout == 'on\n'
+    # what comes too late for a call comes out of the close
+    sink(None, 1, b'late', 4)
+    with pytest.raises(Thrown, match='late'):
+        session.close()
+    assert session.status == 'gone'
     del session, context, sink
     gc.collect()
     assert number not in _context._sinks
