@@ -18,6 +18,7 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'common'))
 import interp_host
+import mounts
 import runner
 
 MIB = 1 << 20
@@ -55,7 +56,7 @@ def expect(condition, *words):
         raise AssertionError(' '.join(str(w) for w in words))
 
 
-class Attacks:
+class Attacks(mounts.MountAttacks):
     def __init__(self, host, options):
         self.host, self.options = host, options
         self.mark = 'INTERP_TEST_MARK=%s' % uuid.uuid4().hex

@@ -240,6 +240,31 @@ def one_session():
         return io.ask(op='open', session='s', event='opened')
 
 
+# ---- files and interpreters of this machine
+
+def t_run_mounts():
+    with tempfile.TemporaryDirectory(dir='/var/tmp') as d:
+        d = os.path.realpath(d)
+        os.chmod(d, 0o755)
+        os.mkdir(d + '/out')
+        os.chmod(d + '/out', 0o777)
+        with open(d + '/a:b', 'w') as f:
+            f.write('text\n')
+        code, out, err, _ = interp('run', 'bash', '-c', 'cat /data/a:b %s/a:b; echo made > /out/x; ! touch /data/y 2>/dev/null' % d, '--mount', d + ':/data', '--mount', d, '--mount=' + d + '/out:/out:rw')
+        expect(code == 0 and out == b'text\ntext\n', code, out, err)
+        with open(d + '/out/x') as f:
+            expect(f.read() == 'made\n')
+        code, out, err, _ = interp('run', 'bash', '-c', 'true', '--mount', d + '/none:/data')
+        expect(code == 125 and (d + '/none').encode() in err, code, err)
+        code, out, err, _ = interp('run', 'bash', '-c', 'true', '--mount', d + ':/proc/x')
+        expect(code == 2 and b'/proc/x' in err, code, err)
+        for wrong in (['--mount', 'relative:/x'], ['--mount'], ['--interpreter', 'python'], ['--interpreter', '=x'], ['--with']):
+            code, out, err, _ = interp('run', 'bash', '-c', 'true', *wrong)
+            expect(code == 2, wrong, code, err)
+    code, out, err, _ = interp('run', 'python', '-c', 'import sys\nprint(sys.executable)', '--interpreter', 'py=/usr/bin/python3', '--with', '/usr/share')
+    expect(code == 0 and out == b'/usr/bin/python3\n', code, out, err)
+
+
 # ---- doctor
 
 def t_doctor():

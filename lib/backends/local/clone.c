@@ -299,12 +299,13 @@ int interp__local_spawn(struct interp__local_spawn *s)
     return s->err ? -1 : 0;
 }
 
-/* Lives until it is killed, and is there for its namespace only. */
+/* Lives until it is killed, or its host is, and is there for its namespace only. */
 static BARE int idle(void *p)
 {
+    int64_t wait[2] = { 10, 0 };
     (void)p;
-    for (;;)
-        raw(SYS_ppoll, 0, 0, 0, 0, 0);
+    raw(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    raw(SYS_ppoll, 0, 0, (long)wait, 0, 0);   /* a host that was killed before that line is not waited for */
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/json.h"
@@ -329,14 +330,34 @@ static int plan_bare(struct interp__local_box *b, const interp_spec *spec, int l
     return 0;
 }
 
+/* The first directory on the way that a user without any right of his own can't pass. */
+static int closed_to_others(const char *path, char dir[BOOT_PATH])
+{
+    struct stat st;
+    size_t i;
+    for (i = 1; path[i] && i < BOOT_PATH; i++)
+        if (path[i] == '/') {
+            memcpy(dir, path, i);
+            dir[i] = 0;
+            if (stat(dir, &st) < 0 || !(st.st_mode & 01))
+                return 1;
+        }
+    snprintf(dir, BOOT_PATH, "%s", path);
+    return stat(path, &st) < 0 || !(st.st_mode & (S_ISDIR(st.st_mode) ? 01 : 04));
+}
+
 /* There, everything is where it is: a mount at another path can't be had, and what is shown is shared. */
 static int check_places(const struct interp__local_box *b, const struct boot *m, struct interp__local_failure *f)
 {
+    char dir[BOOT_PATH];
     for (unsigned i = 0; b->shares && i < b->shares->n; i++) {
         const struct boot_source *s = &m->source[b->shares->first + i];
         if (strcmp(s->host, s->guest) != 0 && !(b->shares->share[i].flags & INTERP_MOUNT_RUNTIME))
             return interp__local_failed(f, INTERP_E_ISOLATION, "mount-target", 0, "Mount it at its own path (leave the target out), or run where namespaces can be had.",
                                         "The mount %s can't appear at %s: without namespaces there is no other path for it.", s->host, s->guest);
+        if (b->id && closed_to_others(s->host, dir))
+            return interp__local_failed(f, INTERP_E_DENIED, "mount-closed", 0, "Open that directory to others (chmod o+x), or copy what is needed to an open place.",
+                                        "The sandbox's user can't reach %s: without namespaces he is a stranger to %s.", s->host, dir);
     }
     return 0;
 }
