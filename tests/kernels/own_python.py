@@ -215,6 +215,7 @@ row('python', 'own-py-magics', 'more of IPython\'s forms', step(TMP),
     step('d = {}\nd["k"] = !echo q\nd["k"][0]', {'result': "'q'"}),
     step('for n in range(2):\n    !echo n{n} $n\n    if n:\n        w = !echo in\nw', {'stdout': 'n0 0\nn1 1\n', 'result': "['in']"}),
     step('def f(local):\n    out = !echo {local} "{local * 2:>4}"\n    return out[0]\nf(21)', {'result': "'21   42'"}),
+    step('class A:\n    def f(self):\n        files = !printf "x\\ny\\n"\n        return len(files)\nA().f()', {'result': '2'}),
     step('!echo one \\\n  two\n1/0', {'status': 'error', 'stdout': 'one two\n', 'error_line': 3}))
 row('python', 'own-py-magic-not', 'what only looks like a form of IPython is none',
     step('s = """\n!echo no\n%cd /\nname?\n"""\ns', {'result': "'\\n!echo no\\n%cd /\\nname?\\n'"}),
@@ -261,6 +262,7 @@ with zipfile.ZipFile('zq_pkg-1.0-py3-none-any.whl', 'w') as z:
 row('python', 'own-py-pip', '%pip installs what can be imported at once, also into a user\'s folder that is not there yet',
     step(TMP + '\nos.environ["HOME"] = os.environ["PYTHONUSERBASE"] = os.getcwd()\nimport site\nsite.USER_BASE = site.USER_SITE = None\nsite.ENABLE_USER_SITE = True\n' + WHEEL),
     step('%pip install -q --user --no-index ./zq_pkg-1.0-py3-none-any.whl 2>/dev/null\nimport zq_pkg\nzq_pkg.answer', {'result': '42'}, timeout_ms=60000),
+    step('import sys\nv = !pip --version\nv[0].endswith("(python %d.%d)" % sys.version_info[:2])', {'result': 'True'}, timeout_ms=60000),
     step('pip show -q zq-pkg\n_exit_code', {'result': '0'}, timeout_ms=60000), needs='pip', min_py='3.7')
 
 # ---------------------------------------------------------------- processes, threads, tasks

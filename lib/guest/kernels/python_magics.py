@@ -1,6 +1,6 @@
 # Part of the Python driver, compiled into its module on first use: the line and cell forms of IPython that models write.
 # They are looked for only in what is no Python, and only where a statement begins: translate() follows strings, brackets and
-# continued lines. A form becomes one line of Python that calls __interp_magic, so line numbers stay.
+# continued lines. A form becomes one line of Python that calls __interp_magic__, so line numbers stay.
 PLAIN_SHELL = ('ls', 'll', 'cat', 'cp', 'mv', 'mkdir', 'rm', 'rmdir', 'head', 'tail', 'less', 'more', 'man')
 NO_EFFECT = ('matplotlib', 'pylab', 'config', 'precision', 'colors', 'xmode', 'automagic', 'autosave', 'pprint', 'autoreload', 'aimport')
 LINE_MAGICS = PLAIN_SHELL + NO_EFFECT + ('cd', 'conda', 'env', 'load_ext', 'lsmagic', 'mamba', 'pip', 'pwd', 'reload_ext', 'reset', 'run', 'set_env', 'sx',
@@ -13,6 +13,7 @@ _re = std('re')
 special = _re.compile(r'["\'#()\[\]{}\\]')
 assigned = _re.compile(r'([A-Za-z_][\w.\[\]"\' ,*]*?)\s*=\s*(!|%)(.*)$', _re.S)
 bare_installer = _re.compile(r'(pip3?|conda|mamba)\s+(?:install|uninstall|list|show|freeze|download|--version|config|check)\b')
+leading_pip = _re.compile(r'\s*pip3?(?=\s|$)')
 asked = _re.compile(r'%{0,2}[A-Za-z_][\w.]*(?:\[[^\[\]]*\])?$')
 
 
@@ -95,10 +96,10 @@ def line_magic(word, arg):
     """The Python for %word arg; None when there is none."""
     if word == 'time' and arg:
         if compiles(arg, 'eval'):
-            return '__interp_magic("timed", lambda: (%s))' % arg
+            return '__interp_magic__("timed", lambda: (%s))' % arg
         if not compiles(arg, 'exec') or compiles('with x: ' + arg, 'exec'):
-            return 'with __interp_magic("timer"): ' + arg
-    return '__interp_magic(%r, %r)' % (word, arg) if word in LINE_MAGICS else None
+            return 'with __interp_magic__("timer"): ' + arg
+    return '__interp_magic__(%r, %r)' % (word, arg) if word in LINE_MAGICS else None
 
 
 def statement(body, name, number):
@@ -107,9 +108,9 @@ def statement(body, name, number):
     if text.startswith('%%'):
         raise usage('a cell magic (%s) must be on the first line of the code, and alone in it' % text.split()[0], name, number, body)
     if text.endswith('?') and asked.match(text.rstrip('?').rstrip()) or text.startswith('?') and asked.match(text.lstrip('?').strip()):
-        return '__interp_magic("help", %r)' % text
+        return '__interp_magic__("help", %r)' % text
     if text.startswith('!'):
-        return '__interp_magic(%r, %r)' % (('!!', text[2:].strip()) if text.startswith('!!') else ('!', text[1:].strip()))
+        return '__interp_magic__(%r, %r)' % (('!!', text[2:].strip()) if text.startswith('!!') else ('!', text[1:].strip()))
     if text.startswith('%') and _re.match(r'%\s*[A-Za-z_]', text):
         word, arg = two(text[1:])
         new = line_magic(word, arg)
@@ -120,7 +121,7 @@ def statement(body, name, number):
     if m:
         target, sign, rest = m.groups()
         if sign == '!':
-            return '%s = __interp_magic("!!", %r)' % (target, rest.lstrip('!').strip())
+            return '%s = __interp_magic__("!!", %r)' % (target, rest.lstrip('!').strip())
         word, arg = two(rest)
         new = line_magic(word, arg) if word != 'time' or compiles(arg, 'eval') else None
         if new is None:
@@ -128,7 +129,7 @@ def statement(body, name, number):
         return '%s = %s' % (target, new)
     m = bare_installer.match(text)
     if m:
-        return '__interp_magic(%r, %r)' % ('pip' if m.group(1) == 'pip3' else m.group(1), text[m.end(1):].strip())
+        return '__interp_magic__(%r, %r)' % ('pip' if m.group(1) == 'pip3' else m.group(1), text[m.end(1):].strip())
     return None
 
 
@@ -159,7 +160,7 @@ def lines_of(lines, name, first):
 
 def translate(src, name):
     """-> (Python, what to put around its units or None), or None when there is no form of IPython's in it."""
-    builtins.__interp_magic = magic
+    builtins.__interp_magic__ = magic
     lines = src.split('\n')
     first = next((i for i, line in enumerate(lines) if line.strip()), None)
     if first is None:
@@ -173,7 +174,7 @@ def translate(src, name):
     if word in ('time', 'capture'):
         inner = lines_of(lines[first + 1:], name, first + 2)
         return '\n' * (first + 1) + (body if inner is None else inner), Timer().around if word == 'time' else Capture(arg).around
-    return '\n' * first + '__interp_magic(%r, %r, %r)' % ('cell_' + word, arg, body), None
+    return '\n' * first + '__interp_magic__(%r, %r, %r)' % ('cell_' + word, arg, body), None
 
 
 # ---------------------------------------------------------------- what they do
@@ -200,7 +201,7 @@ def magic(what, *args):
     if what in PLAIN_SHELL:
         return shell('%s %s' % ('ls -l' if what == 'll' else what, arg))
     if what == 'pip':
-        return shell('"%s" -m pip %s' % (sys.executable, arg), env={'PIP_BREAK_SYSTEM_PACKAGES': '1'})
+        return shell('pip ' + arg)
     if what in ('conda', 'mamba'):
         return shell('%s %s' % (what, arg))
     return globals()['magic_' + what](arg)
@@ -270,8 +271,11 @@ def program(name):
     return name and next((d + name for d in ('/bin/', '/usr/bin/', '/usr/local/bin/') if os.path.exists(d + name)), name)
 
 
-def shell(command, capture=False, env=None):
-    exe = program('bash')
+def shell(command, capture=False):
+    exe, env = program('bash'), None
+    pip = leading_pip.match(command)
+    if pip:                                 # the one of this interpreter; in a sandbox nothing but the user manages its packages
+        command, env = '"%s" -m pip %s' % (sys.executable, command[pip.end():]), {'PIP_BREAK_SYSTEM_PACKAGES': '1'}
     code, out, _ = run_command([exe if exe != 'bash' else '/bin/sh', '-c', command], env=env, out=capture)
     main.__dict__['_exit_code'] = code
     if 'pip' in command and 'install' in command:
