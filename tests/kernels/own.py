@@ -344,3 +344,12 @@ def _(k):
         k.exec('"' + 'y' * (4 << 20) + '".length;' + '\n' * 10)
     if rss() - before > 60 << 20:
         return [(0, '', ['grew by %d MiB' % (rss() - before >> 20)])]
+
+
+@test('javascript', 'own-js-json', 'a JSON part is JSON')
+def _(k):
+    want = {b'"no JSON"': "'no JSON'", b'[1]': "'[1]'", b'{"a":null}': '{ a: NaN }'}
+    for json, code in want.items():
+        x = k.exec('display({"application/json": %s}, { raw: true })' % code)
+        if [d['mime'] for d in x['displays']] != [{'application/json': json}]:
+            return [(0, code, ['%r' % x['displays']])]

@@ -84,7 +84,7 @@ def _(k):
 
     def strict(name):
         raise ValueError(name)
-    for v, want in (('{"a": float("nan"), "b": [1, float("-inf")]}', {'a': None, 'b': [1, None]}), ('[1, 2]', [1, 2]), ('7', 7), ('{3: {4}}', {'3': '{4}'}), ('"[1]"', [1])):
+    for v, want in (('{"a": float("nan"), "b": [1, float("-inf")]}', {'a': None, 'b': [1, None]}), ('[1, 2]', [1, 2]), ('7', 7), ('{3: {4}}', {'3': '{4}'}), ('"[1]"', [1]), ('"[NaN]"', [None]), ('"no JSON"', 'no JSON')):
         x = k.exec('J(%s)' % v)
         got = parts(x, 'result')[0]['application/json']
         if json.loads(got.decode(), parse_constant=strict) != want:
@@ -159,6 +159,9 @@ def _(k):
         x = k.exec('from PIL import Image\nImage.new(%r, (4, 4))' % mode, 30)
         if not parts(x, 'result')[0].get('image/png', b'').startswith(PNG):
             bad.append((0, mode, ['%r' % x['displays']]))
+    x = k.exec('import io\nb = io.BytesIO()\nImage.new("CMYK", (4, 4)).save(b, "JPEG")\nImage.open(b)', 30)
+    if not parts(x, 'result')[0].get('image/png', b'').startswith(PNG):
+        bad.append((0, 'a JPEG in CMYK', ['%r' % x['displays']]))
     x = k.exec('Image.new("RGB", (3, 3)).show()', 30)
     if not parts(x) or not parts(x)[0].get('image/png', b'').startswith(PNG):
         bad.append((1, '', ['%r' % x]))

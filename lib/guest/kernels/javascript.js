@@ -402,6 +402,7 @@ function publish(kind, parts) {
   for (const [name, value] of parts) {
     const type = String(name).replace(/[^ -~]/g, '?').slice(0, MIME_CAP);
     let v = value;
+    if (typeof v === 'string' && /(^application\/|\+)json$/.test(type)) { try { JSON.parse(v); } catch { v = JSON.stringify(v); } }
     if (typeof v === 'string') v = /^(image\/(?!svg)|audio\/|video\/)|^application\/pdf$/.test(type) ? bufferFrom(v, 'base64') : encode(type === 'text/plain' ? clip(v) : v);
     else if (!ArrayBuffer.isView(v)) { try { v = encode(String(JSON.stringify(v))); } catch { continue; } }
     let blob; try { blob = new Uint8Array(v.buffer, v.byteOffset, v.byteLength); } catch { continue; }

@@ -986,11 +986,13 @@ def parts_of(o):
         if isinstance(base.__module__, str) and base.__module__.partition('.')[0] in LIBRARIES:
             part('rich')
             try:
-                parts += [(k, v) for k, v in library_parts(o, base) if k not in have]
+                got = library_parts(o, base)
             except Exception:
-                pass                        # it is shown as any other object
-            have = set(k for k, _ in parts)
-            break
+                break                       # it is shown as any other object
+            if got:
+                parts += [(k, v) for k, v in got if k not in have]
+                have = set(k for k, _ in parts)
+                break
     for mime, name in REPR_METHODS:
         m = method(o, name) if mime not in have and not (mime == 'image/jpeg' and 'image/png' in have) else None
         if m is None:
@@ -1029,7 +1031,7 @@ def publish(kind, parts, replaces=0):
     for name, v in parts:
         name = str(name).encode('ascii', 'replace').decode()[:MIME_CAP]
         try:
-            if isinstance(v, (dict, list)) or is_json(name) and not isinstance(v, (str, bytes, bytearray)):
+            if isinstance(v, (dict, list)) or is_json(name) and not isinstance(v, (bytes, bytearray)):
                 v = json_text(v)
             if isinstance(v, str) and is_binary(name):
                 v = std('binascii').a2b_base64(v)
@@ -1037,7 +1039,8 @@ def publish(kind, parts, replaces=0):
             continue
         if not isinstance(v, (bytes, bytearray)):
             v = str(v)
-            v = (clip(v) if name == 'text/plain' else v).encode('utf-8', 'backslashreplace')
+            v = str.encode(clip(v) if name == 'text/plain' else v, 'utf-8', 'backslashreplace')
+        v = bytes(v)
         cap = BINARY_CAP if name.startswith(('image/', 'application/', 'audio/', 'video/')) else HTML_CAP
         if len(v) > cap or S.total - old + size + len(v) > TOTAL_CAP or len(mime) == PARTS_EACH:
             if len(dropped) < PARTS_EACH:
@@ -1045,7 +1048,7 @@ def publish(kind, parts, replaces=0):
             continue
         size += len(v)
         mime.append([name, len(v)])
-        blobs.append(bytes(v))
+        blobs.append(v)
     flush()
     head = {'kind': kind, 'mime': mime}
     if dropped:

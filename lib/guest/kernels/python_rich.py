@@ -4,8 +4,13 @@ ROWS, COLUMNS, CELLS_SHOWN, CELL_CAP, TABLE_CAP = 200, 50, 4000, 1000, 256 << 10
 
 
 def json_text(v):
-    """JSON that every parser takes: no NaN."""
+    """JSON that every parser takes: no NaN. A text is JSON already, or it is a string of JSON's."""
     json = std('json')
+    if isinstance(v, str):
+        try:
+            v = json.loads(v)
+        except ValueError:
+            pass
 
     def other(x):
         for name in ('tolist', 'item', 'isoformat'):        # numpy, dates
@@ -137,7 +142,7 @@ def library_parts(o, base):
 # ---------------------------------------------------------------- a table as JSON: schema and first rows, always whole JSON
 def table_parts(o, frame):
     try:
-        return [('application/vnd.dataresource+json', table_json(frame))]
+        return [('application/vnd.dataresource+json', table_json(frame).encode('ascii'))]
     except Exception:
         return []
 
