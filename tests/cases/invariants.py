@@ -298,8 +298,9 @@ def nothing_left(row):
 
 GONE = {'TIM-03': no_sleepers, 'LIM-08': nothing_left}
 
-# Prose that the steps of the row, as they are run here, check already: no option `network` is given; signals are compared exactly; both streams are counted to the last byte.
-BY_STEPS = {'SEC-08', 'HST-06', 'SES-01'}
+# Prose that the steps of the row, as they are run here, check already: no option `network` is given; signals are compared exactly; both streams are counted
+# to the last byte; what was put is got again.
+BY_STEPS = {'SEC-08', 'HST-06', 'SES-01', 'FIL-02'}
 # What of the prose remains, although the row has its code.
 REST = {'HST-07': ['Kill only by pidfd or before the child is reaped.'], 'SES-01': ['clean under ThreadSanitizer'], 'SES-07': ['Clean under AddressSanitizer']}
 

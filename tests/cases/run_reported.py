@@ -15,6 +15,7 @@ import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'common'))
+import file_steps
 import interp_host
 import invariants
 import runner
@@ -64,7 +65,7 @@ def options_of(option, has=lambda name: True):
             config['env'] = dict(config.get('env', {}), **value)
         elif key == 'max_output_bytes':
             config.update(output_head_bytes=value * 3 // 4, output_tail_bytes=value - value * 3 // 4)
-        elif (key, value) not in (('network', 'none'), ('read_only_root', True), ('backend', 'local'), ('restart', True), ('language', 'bash')):
+        elif (key, value) not in (('network', 'none'), ('read_only_root', True), ('backend', 'local'), ('restart', True), ('language', 'bash'), ('workdir_tmpfs', True)):
             raise Skip('needs the option %s' % key)
     return config
 
@@ -108,6 +109,8 @@ class Row:
                     raise Skip('needs generated code')
             elif self.options.backend != 'local' and PACKAGES.search(str(step.get('code', ''))):
                 raise Skip('needs the Python package %s in the image' % PACKAGES.search(step['code']).group(1))
+            elif {'file', 'get', 'list'} & set(step) and set(step) <= file_steps.MEMBERS and file_steps.available(self.host.lib):
+                pass
             elif 'close' not in step and not set(step) <= {'code', 'timeout_s', 'language', 'cancel_after_s', 'cwd', 'tag', 'at_s'} | ({'session'} if not top else set()):
                 raise Skip('needs %s' % ', '.join(sorted(set(step) - {'code', 'timeout_s', 'language', 'at_s', 'tag'})))
 
@@ -169,6 +172,9 @@ class Row:
                 else:
                     self.open()
                     invariants.HOST[self.row['id']][number](self)
+            elif {'file', 'get', 'list'} & set(step):
+                error = self.open()
+                self.bad += ['step %s: %s' % (path, error)] if error else file_steps.run(self, path, step)
             elif 'close' in step:
                 self.close()
             elif 'tag' in step and self.row['id'] in invariants.ELSEWHERE:
