@@ -85,6 +85,21 @@ INTERP_API uint64_t interp_result_part_total_bytes(const interp_result *r, uint3
 /** Everything as JSON. *len may be NULL. Never NULL; built once, any thread. */
 INTERP_API const char *interp_result_json(const interp_result *r, size_t *len);
 
+/* ---- the whole stream. What lies between head and tail is there when the session has a spill_dir: a file without a name in that directory, which the result holds open (one
+   descriptor a stream) and which is gone with it. Offsets are those of the events, in the stream as it is seen, after redaction. */
+
+/** Reads up to n bytes of a stream from offset; *got says how many, less than n at the end and before a gap. Streams that were kept whole can be read, too. Blocks on the disk.
+    DONE at or past the end. Errors: NOT_FOUND (reason "spill-gap": nothing was kept there; the message says where it goes on), IO (reason "spill-read"), INVAL. */
+INTERP_API interp_status interp_result_read(const interp_result *r, int32_t stream, uint64_t offset, void *p, size_t n, size_t *got, interp_error **err);
+/** Finds the first place at or behind from where a text of n bytes stands (1 to 4,096; n may be INTERP_NTS): its offset, and its line, counted from 1 over the whole stream (either may be NULL).
+    Looks at all there is, at most spill_bytes. DONE when it is nowhere. Errors: INVAL, IO, NOMEM. */
+INTERP_API interp_status interp_result_find(const interp_result *r, int32_t stream, const void *text, size_t n, uint64_t from, uint64_t *offset, uint64_t *line, interp_error **err);
+/** Keeps a stream: writes it to a new file as gzip, mode 0600; a line says where bytes are missing. Blocks: compressing takes about a second for 100 MB. On failure no file is left.
+    Errors: INVAL, EXISTS (the file is there, or the path is a link), IO (reason "spill-save", with errno), NOMEM. */
+INTERP_API interp_status interp_result_save(const interp_result *r, int32_t stream, const char *path, interp_error **err);
+/** Bytes of the stream that can be read: all of them unless something was left out. */
+INTERP_API uint64_t interp_result_readable_bytes(const interp_result *r, int32_t stream);
+
 /** About how many tokens a language model makes of a text (n bytes; n may be INTERP_NTS): the estimate that output_tokens goes by. Models differ; it errs on the high side. 0 for NULL. T1. */
 INTERP_API uint64_t interp_estimate_tokens(const void *p, size_t n);
 

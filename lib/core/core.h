@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "output/redact/redact.h"
 #include "output/jsoncut.h"
+#include "output/spill.h"
 #include "output/stream.h"
 #include "wire/wire.h"
 #include <interp/backend.h>
@@ -254,6 +255,7 @@ struct interp_result {
     int32_t outcome, state, ran, exit_code, signal, line;
     const char *cause, *interrupted, *claimed_by;  /* static texts */
     struct interp__kept out[2];
+    struct interp__spill spill[2];                 /* fd -1: none */
     struct interp__part *parts;
     uint32_t nparts, nbundles;
     uint8_t has_value;                             /* bundle 0 is the value */
@@ -271,6 +273,8 @@ struct interp_result {
     size_t json_len;
 };
 interp_result *interp__result_new(const struct interp__mem *m);
+interp_status interp__spill_check(struct interp_session *s, interp_error **err); /* whether files can be made in spill_dir */
+void interp__spill_json(struct interp__buf *b, const struct interp__spill *d, uint64_t total);  /* result_spill.c */
 void interp__result_build_json(const interp_result *r, struct interp__buf *out);
 void interp__result_brief_json(struct interp__buf *out, const interp_result *r);   /* members, no braces: what it came to, without what the code put out */
 void interp__result_limits_json(struct interp__buf *out, uint32_t bits);
@@ -396,6 +400,7 @@ struct interp__exec {
     uint8_t idle[2];                               /* INTERP__IDLE_SOFT, _HARD: what comes next; _NONE: nothing is held */
     struct interp__redact_counts counts;
     struct interp__stream out[2];
+    struct interp__spill spill[2];
     struct interp__kframes frames;
     interp_result *result;
 };

@@ -1,5 +1,6 @@
 /* exec.c - one exec from request to result: who says what, and what is left of the kernel */
 #include "core.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,6 +121,8 @@ void interp__exec_free(struct interp_session *s, struct interp__exec *e)
     interp__redact_counts_free(&e->counts);
     interp__stream_free(&e->out[0]);
     interp__stream_free(&e->out[1]);
+    interp__spill_close(&e->spill[0]);
+    interp__spill_close(&e->spill[1]);
     interp__kframes_free(&e->frames);
     interp_result_free(e->result);
     interp__free(&s->mem, e);
@@ -135,6 +138,8 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
     interp__buf_init(&e->code, &s->mem);
     interp__buf_init(&e->input, &s->mem);
     interp__buf_init(&e->env, &s->mem);
+    interp__spill_init(&e->spill[0], &s->mem, s->v.spill);
+    interp__spill_init(&e->spill[1], &s->mem, s->v.spill);
     interp__stream_init(&e->out[0], &s->mem, s->v.head, s->v.tail, s->v.tokens);
     interp__stream_init(&e->out[1], &s->mem, s->v.head, s->v.tail, s->v.tokens);
     interp__buf_init(&e->who, &s->mem);
@@ -272,6 +277,30 @@ static void gap(struct interp_session *s, struct interp__exec *e, int stream, ui
     interp__call_event(e->call, v);
 }
 
+/* The whole stream so far goes to disk: from now on, or with a budget of tokens at the end, not all of it is kept. A failure is told in the result. */
+static void spill_begin(struct interp_session *s, struct interp__exec *e, int i)
+{
+    struct interp__spill *d = &e->spill[i];
+    if (interp__spill_open(d, s->v.spill_dir))
+        return;
+    struct interp__buf b;
+    interp__buf_init(&b, &s->mem);
+    interp__stream_all(&e->out[i], &b);
+    if (b.bad)
+        d->failed = ENOMEM;
+    interp__spill_write(d, b.p, b.len);
+    interp__buf_free(&b);
+}
+static void keep(struct interp_session *s, struct interp__exec *e, int i, const uint8_t *p, size_t n)
+{
+    struct interp__spill *d = &e->spill[i];
+    if (*s->v.spill_dir && d->fd < 0 && !d->failed && interp__stream_overflows(&e->out[i], n))
+        spill_begin(s, e, i);
+    if (d->fd >= 0)
+        interp__spill_write(d, p, n);
+    interp__stream_feed(&e->out[i], p, n);
+}
+
 /* n redacted bytes to the consumer and the result; they stand for raw bytes of the guest's. */
 static void put(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n, size_t raw)
 {
@@ -301,7 +330,7 @@ static void put(struct interp_session *s, struct interp__exec *e, int stream, co
         } else
             e->dropped[stream - 1] += n;
     }
-    interp__stream_feed(&e->out[stream - 1], p, n);
+    keep(s, e, stream - 1, p, n);
     if (c->holding)
         held = interp__hold_put(c, stream, offset, p, n, raw);
     if (!held && raw)
@@ -367,8 +396,15 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     gap(s, e, INTERP_STREAM_STDOUT, e->offset[0]);
     gap(s, e, INTERP_STREAM_STDERR, e->offset[1]);
     e->result = NULL;
-    interp__stream_finish(&e->out[0], &r->out[0]);
-    interp__stream_finish(&e->out[1], &r->out[1]);
+    for (int i = 0; i < 2; i++) {
+        struct interp__spill *d = &e->spill[i];
+        if (*s->v.spill_dir && d->fd < 0 && !d->failed && interp__stream_cuts(&e->out[i]))
+            spill_begin(s, e, i);
+        interp__stream_finish(&e->out[i], &r->out[i]);
+        r->spill[i] = *d;
+        r->spill[i].mem = &r->mem;
+        interp__spill_init(d, &s->mem, s->v.spill);
+    }
     if (!e->own) {
         interp__late_remember(s, e);
         interp__late_give(s, r);

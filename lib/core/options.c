@@ -66,6 +66,11 @@ static interp_status check_text(const struct option *o, const struct interp__mem
 {
     if (!v || !*v)
         return interp__fail(m, err, INTERP_E_INVAL, "option-value", "%s must not be empty", o->name);
+    if (!strcmp(o->name, "spill_dir")) {
+        if (v[0] != '/' || strlen(v) > 4095)
+            return interp__fail(m, err, INTERP_E_INVAL, "option-value", "spill_dir is \"%.128s\"; it must be an absolute path of at most 4095 bytes", v);
+        return INTERP_OK;
+    }
     if (strlen(v) > 255)
         return interp__fail(m, err, INTERP_E_INVAL, "option-value", "%s is longer than 255 bytes", o->name);
     for (const char *p = v; *p; p++)

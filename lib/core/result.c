@@ -14,6 +14,7 @@ interp_result *interp__result_new(const struct interp__mem *m)
     r->claimed_by = "host";
     r->wall_ns = r->cpu_ns = r->memory_peak = INTERP_UNKNOWN;
     interp__buf_init(&r->dropped, &r->mem);
+    r->spill[0].fd = r->spill[1].fd = -1;
     return r;
 }
 
@@ -22,8 +23,10 @@ void interp_result_free(interp_result *r)
     if (!r)
         return;
     struct interp__mem m = r->mem;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         interp__kept_free(&r->out[i], &m);
+        interp__spill_close(&r->spill[i]);
+    }
     for (uint32_t i = 0; i < r->nparts; i++) {
         interp__free(&m, r->parts[i].mime);
         interp__free(&m, r->parts[i].data);

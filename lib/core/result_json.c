@@ -37,11 +37,13 @@ static void bytes(struct interp__buf *b, const void *p, size_t n)
     }
 }
 
-static void stream(struct interp__buf *b, const char *key, const struct interp__kept *k)
+static void stream(struct interp__buf *b, const char *key, const struct interp__kept *k, const struct interp__spill *d)
 {
     interp__buf_fmt(b, ",\"%s\":{", key);
     bytes(b, k->text ? k->text : "", k->text_len);
-    interp__buf_fmt(b, ",\"total_bytes\":%" PRIu64 ",\"total_lines\":%" PRIu64 ",\"truncated\":%s,\"text_tokens\":%" PRIu64 ",\"spill\":null}", k->total, k->lines, k->truncated ? "true" : "false", interp__tokens(k->text, k->text_len));
+    interp__buf_fmt(b, ",\"total_bytes\":%" PRIu64 ",\"total_lines\":%" PRIu64 ",\"truncated\":%s,\"text_tokens\":%" PRIu64 ",\"spill\":", k->total, k->lines, k->truncated ? "true" : "false", interp__tokens(k->text, k->text_len));
+    interp__spill_json(b, d, k->total);
+    interp__buf_str(b, "}");
 }
 
 int interp__mime_is_text(const char *mime)
@@ -181,8 +183,8 @@ void interp__result_build_json(const interp_result *r, struct interp__buf *b)
 {
     interp__buf_str(b, "{");
     verdict(b, r);
-    stream(b, "stdout", &r->out[0]);
-    stream(b, "stderr", &r->out[1]);
+    stream(b, "stdout", &r->out[0], &r->spill[0]);
+    stream(b, "stderr", &r->out[1], &r->spill[1]);
     interp__buf_str(b, ",\"value\":");
     if (r->has_value)
         bundle(b, r, 0, 1);

@@ -263,6 +263,8 @@ static interp_status session_new(interp_ctx *x, const interp_config *c, struct i
         interp__nomem(err);
     else if (interp__random(s->id_bytes, WIRE_ID))
         st = interp__fail(&s->mem, err, INTERP_E_IO, "random", "no random numbers from the system");
+    else if (*s->v.spill_dir && (st = interp__spill_check(s, err)))
+        ;
     else if (!(st = settle_values(s, err)))
         st = interp__redactions_open(x, c ? &c->redactions : NULL, &s->v, &s->secrets, err);
     for (unsigned i = 0; i < WIRE_ID; i++)

@@ -150,6 +150,18 @@ void interp__stream_all(const struct interp__stream *s, struct interp__buf *out)
     }
 }
 
+int interp__stream_cuts(const struct interp__stream *s)
+{
+    struct interp__buf b;
+    if (!s->tokens || interp__stream_overflows(s, 0))
+        return 0;
+    interp__buf_init(&b, s->mem);
+    interp__stream_all(s, &b);
+    int cuts = !b.bad && interp__tokens(b.p, b.len) > s->tokens;
+    interp__buf_free(&b);
+    return cuts;
+}
+
 /* ---- out */
 
 /* Head, marker, tail, within cap bytes. h: the head may be cut there; t: the tail starts there. Each text has what stands on the other side of its cut. */

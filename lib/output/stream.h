@@ -31,6 +31,7 @@ void interp__stream_all(const struct interp__stream *s, struct interp__buf *out)
 /* Copies what is kept from offset on, or from the first byte behind it that is: *at says which. 0 when there is none. */
 size_t interp__stream_read(const struct interp__stream *s, uint64_t offset, void *out, size_t n, uint64_t *at);
 size_t interp__kept_read(const struct interp__kept *k, uint64_t offset, void *out, size_t n, uint64_t *at);
+int  interp__stream_cuts(const struct interp__stream *s);   /* all that came is here, and yet more than the budget of tokens allows */
 /* Takes what is kept; s is empty afterwards. 0, or -1 when out of memory (then totals stand, texts are empty). */
 int  interp__stream_finish(struct interp__stream *s, struct interp__kept *out);
 void interp__stream_free(struct interp__stream *s);

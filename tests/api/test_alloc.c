@@ -102,6 +102,8 @@ static int tour(struct heap *h, struct fake *b, uint32_t flags)
         TRY(interp_config_set_json(c, "{\"pids\":64,\"env\":{\"A\":\"1\",\"B\":\"2\"},\"fake.key\":{\"x\":[1,2,3]},\"backend\":\"fake\","
                                       "\"interpreters\":{\"python\":\"/opt/p\"},\"runtimes\":[\"/opt\"]}", INTERP_NTS, &e));
         TRY(interp_config_add_mount(c, "/a", "/b", "rw", &e));
+        TRY(interp_config_set_json(c, "{\"spill_dir\":\"/tmp\",\"redact_host\":1,\"redact\":{\"values\":[{\"name\":\"A\",\"value\":\"k7Jm2Qx9w4Rt6Yz1\"}],\"detectors\":{\"network\":true}}}", INTERP_NTS, &e));
+        TRY(interp_config_redact_add(c, "B", "another-value-5f", INTERP_NTS, &e));
         if (t)
             TRY(interp_config_set_cancel(c, t, &e));
         (void)interp_config_json(c, NULL);
@@ -151,6 +153,16 @@ static int tour(struct heap *h, struct fake *b, uint32_t flags)
                     (void)interp_result_text(out, INTERP_STREAM_STDOUT, &n);
                     if (!interp_result_json(out, &n))
                         FAIL("no JSON of a result");
+                    char page[100], path[64];
+                    uint64_t at, line;
+                    snprintf(path, sizeof path, "/tmp/interp-alloc-%ld.gz", (long)getpid());
+                    unlink(path);
+                    TRY(interp_result_read(out, INTERP_STREAM_STDOUT, 100000, page, sizeof page, &n, &e));
+                    TRY(interp_result_find(out, INTERP_STREAM_STDOUT, "no such text", INTERP_NTS, 0, &at, &line, &e));
+                    int before = failed;
+                    TRY(interp_result_save(out, INTERP_STREAM_STDOUT, path, &e));
+                    if ((unlink(path) == 0) != (failed == before))
+                        FAIL("a file of an output that was not saved");
                     all = ok && interp_result_total_bytes(out, INTERP_STREAM_STDOUT) == 200000 + 6 + 3 && interp_result_value(out, NULL);
                     failed += !ok;
                 }
@@ -160,6 +172,8 @@ static int tour(struct heap *h, struct fake *b, uint32_t flags)
             if (step == 0 && !failed)
                 TRY(interp_session_exec_start(s, r, &k, &e));
         }
+        if (s)
+            TRY(interp_session_redact_add(s, "C", "one-more-value-8h", INTERP_NTS, &e));
         if (s && !failed) {
             interp_call *again = NULL;
             TRY(interp_session_restart_start(s, "python", NULL, &again, &e));
