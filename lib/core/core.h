@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "output/redact/redact.h"
+#include "output/clean.h"
 #include "output/jsoncut.h"
 #include "output/spill.h"
 #include "output/stream.h"
@@ -396,6 +397,8 @@ struct interp__exec {
     uint32_t tx_credit[2], rx_left[3], rx_owed[3]; /* base, base+1, base+2 */
     uint64_t offset[2];
     struct interp__redactor *redact[2];            /* made with the first output */
+    struct interp__clean *clean[2];                /* with clean_terminal: after it, and a second one after that */
+    struct interp__redactor *again[2];
     uint64_t held_since[2];                        /* when the last output came, some of which is held */
     uint8_t idle[2];                               /* INTERP__IDLE_SOFT, _HARD: what comes next; _NONE: nothing is held */
     struct interp__redact_counts counts;

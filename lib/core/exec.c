@@ -116,8 +116,11 @@ void interp__exec_free(struct interp_session *s, struct interp__exec *e)
     interp__wipe(e->env.p, e->env.cap);
     interp__buf_free(&e->env);
     interp__buf_free(&e->who);
-    interp__redactor_free(e->redact[0]);
-    interp__redactor_free(e->redact[1]);
+    for (int i = 0; i < 2; i++) {
+        interp__redactor_free(e->redact[i]);
+        interp__redactor_free(e->again[i]);
+        interp__clean_free(e->clean[i]);
+    }
     interp__redact_counts_free(&e->counts);
     interp__stream_free(&e->out[0]);
     interp__stream_free(&e->out[1]);
@@ -221,7 +224,7 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
     e->base = interp__channels(s);
     e->tx_credit[0] = e->tx_credit[1] = WIRE_WINDOW;
     e->rx_left[0] = e->rx_left[1] = e->rx_left[2] = WIRE_WINDOW;
-    struct wire_exec m = { .kernel = k->id, .base = e->base, .flags = e->has_input ? WIRE_EXEC_STDIN : 0, .number = (uint32_t)e->number, .token = e->token,
+    struct wire_exec m = { .kernel = k->id, .base = e->base, .flags = (e->has_input ? WIRE_EXEC_STDIN : 0u) | (s->v.merge ? WIRE_EXEC_MERGE : 0u), .number = (uint32_t)e->number, .token = e->token,
                            .code_bytes = (uint32_t)e->code.len, .timeout_ns = left, .grace_ns = e->grace, .prefix = { e->env.p, (uint16_t)e->env.len },
                            .cpu_ns = e->cpu, .idle_ns = e->idle_output };
     memcpy(m.id, e->id, WIRE_ID);
@@ -348,12 +351,44 @@ static void put_redacted(struct interp_session *s, struct interp__exec *e, int s
     put(s, e, stream, p, n, raw);
 }
 
+/* What the redactor gave, as a terminal would show it; and redacted once more, for what was not in one piece before. */
+enum { SHOW_MORE, SHOW_IDLE, SHOW_HARD, SHOW_END };
+static void show(struct interp_session *s, struct interp__exec *e, int i, int how)
+{
+    struct interp__buf seen;
+    if (!s->v.clean || (!e->clean[i] && !(e->clean[i] = interp__clean_new(&s->mem))))
+        return;   /* without memory: as it is */
+    interp__buf_init(&seen, &s->mem);
+    interp__clean_feed(e->clean[i], s->redacted.p, s->redacted.len, &seen);
+    if (how == SHOW_END)
+        interp__clean_finish(e->clean[i], &seen);
+    else if (how)
+        interp__clean_idle(e->clean[i], &seen);
+    interp__redact_out(s, &e->again[i], seen.p, seen.len);
+    interp__buf_free(&seen);
+    if (!how || !e->again[i])
+        return;
+    seen = s->redacted;
+    interp__buf_init(&s->redacted, &s->mem);
+    if (how == SHOW_END)
+        interp__redact_end(s, e->again[i]);
+    else
+        interp__redact_idle(s, e->again[i], how == SHOW_HARD);
+    interp__buf_add(&seen, s->redacted.p, s->redacted.len);
+    interp__buf_free(&s->redacted);
+    s->redacted = seen;
+}
+static int holds(const struct interp__exec *e, int i)
+{
+    return (e->redact[i] && interp__redactor_held(e->redact[i])) || (e->again[i] && interp__redactor_held(e->again[i])) || (e->clean[i] && interp__clean_pending(e->clean[i]));
+}
+
 void interp__exec_output(struct interp_session *s, struct interp__exec *e, int stream, const uint8_t *p, size_t n)
 {
-    struct interp__redactor **r = &e->redact[stream - 1];
     e->heard = interp__now();
-    interp__redact_out(s, r, p, n);
-    int held = *r && interp__redactor_held(*r);
+    interp__redact_out(s, &e->redact[stream - 1], p, n);
+    show(s, e, stream - 1, SHOW_MORE);
+    int held = holds(e, stream - 1);
     e->idle[stream - 1] = held ? INTERP__IDLE_SOFT : INTERP__IDLE_NONE;
     e->held_since[stream - 1] = held ? e->heard : 0;
     put_redacted(s, e, stream, n);
@@ -376,7 +411,8 @@ void interp__exec_idle(struct interp_session *s, struct interp__exec *e, uint64_
         if (!hard && (e->idle[i] == INTERP__IDLE_HARD || now < interp__after(e->held_since[i], interp__ms(INTERP__REDACT_IDLE_MS))))
             continue;
         interp__redact_idle(s, e->redact[i], hard);
-        e->idle[i] = hard || !interp__redactor_held(e->redact[i]) ? INTERP__IDLE_NONE : INTERP__IDLE_HARD;   /* what is left waits for its end */
+        show(s, e, i, hard ? SHOW_HARD : SHOW_IDLE);
+        e->idle[i] = hard || !holds(e, i) ? INTERP__IDLE_NONE : INTERP__IDLE_HARD;   /* what is left waits for its end */
         put_redacted(s, e, i + 1, 0);
     }
 }
@@ -390,8 +426,11 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     for (int i = 0; i < 2; i++)
         if (e->redact[i]) {
             interp__redact_end(s, e->redact[i]);
+            show(s, e, i, SHOW_END);
             put_redacted(s, e, i + 1, 0);
             interp__redact_counts_take(&e->counts, e->redact[i]);
+            if (e->again[i])
+                interp__redact_counts_take(&e->counts, e->again[i]);
         }
     gap(s, e, INTERP_STREAM_STDOUT, e->offset[0]);
     gap(s, e, INTERP_STREAM_STDERR, e->offset[1]);

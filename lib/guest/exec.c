@@ -195,7 +195,11 @@ static int streams(struct kernel *k)
         x->in_fd = f[1];
     }
     for (int i = 0; i < 2; i++) {
-        if ((x->out[i] = pipe_spare(&end)) < 0)
+        if (i && x->flags & WIRE_EXEC_MERGE)   /* one pipe, twice */
+            end = (int)sys_fcntl(end, F_DUPFD_CLOEXEC, 3);
+        else if ((x->out[i] = pipe_spare(&end)) < 0)
+            return -1;
+        if (end < 0)
             return -1;
         x->pass[x->npass++] = end;
     }

@@ -87,6 +87,15 @@ int files_streams(struct kernel *k)
         fresh_name(x->files, sizeof x->files, 'p');
     for (int i = x->flags & WIRE_EXEC_STDIN ? 0 : 1; i < 3; i++) {
         name_of(path, sizeof path, x->files, (char)('0' + i));
+        if (i == 2 && x->flags & WIRE_EXEC_MERGE) {   /* one pipe by two names */
+            char one[112];
+            name_of(one, sizeof one, x->files, '1');
+            long l = sys_symlinkat(one, AT_FDCWD, path);
+            if (l < 0)
+                return (int)l;
+            x->made |= 4;
+            break;
+        }
         long r = sys_mkfifo(path, 0600 | (A.facts.two_ids ? 0 : 0066));
         if (r < 0)
             return (int)r;

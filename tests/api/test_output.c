@@ -508,4 +508,99 @@ TEST(value_cap)
     free_box(&b);
 }
 
+/* One pipe for both streams: the order of the writes, whoever makes them. */
+TEST(merged)
+{
+    struct box b = new_box("{\"merge_streams\":true}");
+    static const struct { const char *language, *code, *want; } row[] = {
+        { "python", "import sys\nfor i in range(6):\n  print('o%d' % i)\n  print('e%d' % i, file=sys.stderr)", "o0\ne0\no1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\n" },
+        { "python", "import subprocess, sys\nprint('a'); subprocess.run('echo b; echo c >&2; echo d', shell=True); print('e', file=sys.stderr); print('f')", "a\nb\nc\nd\ne\nf\n" },
+        { "bash", "for i in 1 2 3; do echo o$i; echo e$i >&2; done; ls /nowhere 2>&1 | wc -l", "o1\ne1\no2\ne2\no3\ne3\n1\n" },
+        { "sh", "for i in 1 2 3; do echo o$i; echo e$i >&2; done", "o1\ne1\no2\ne2\no3\ne3\n" },
+        { "javascript", "for (let i = 0; i < 4; i++) { console.log('o' + i); console.error('e' + i); }", "o0\ne0\no1\ne1\no2\ne2\no3\ne3\n" },
+        { "python", "import sys; sys.stdout.write('x' * 300000); sys.stderr.write('y' * 300000)", NULL },
+    };
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+            interp_result *r = run(b.s, row[i].language, row[i].code);
+            if (!strcmp(interp_result_cause(r), "interpreter")) {
+                interp_result_free(r);
+                continue;
+            }
+            EXPECT_OK(r);
+            if (row[i].want)
+                CHECK_STR(interp_result_text(r, INTERP_STREAM_STDOUT, NULL), row[i].want);
+            else
+                CHECK_INT(interp_result_total_bytes(r, INTERP_STREAM_STDOUT), 600000);
+            CHECK_INT(interp_result_total_bytes(r, INTERP_STREAM_STDERR), 0);
+            interp_result_free(r);
+        }
+    interp_result *r = run(b.s, "python", "1/0");   /* an error's traceback is no output */
+    CHECK_STR(interp_result_error_type(r, NULL), "ZeroDivisionError");
+    interp_result_free(r);
+    free_box(&b);
+}
+
+/* For eyes that are no terminal's: what it would show, in events, result and counts alike; and no secret that only a terminal puts together. */
+TEST(clean_terminal)
+{
+    struct box b = new_box("{\"clean_terminal\":true}");
+    NEED(interp_redact_add(b.x, "KEY", "k7Jm2Qx9w4Rt6Yz1", INTERP_NTS, ERR));
+    static const struct { const char *code, *want; } row[] = {
+        { "import sys\nfor i in range(101):\n  sys.stdout.write('\\r%3d%%' % i)\nsys.stdout.write('\\n\\x1b[A\\x1b[2K\\x1b[?25l\\x1b[31mred\\x1b[0m\\n')", "red\n" },
+        { "print('plain'); print('two\\tcolumns'); print('ende', end='')", "plain\ntwo\tcolumns\nende" },
+        { "print('k7Jm2Qx9zz\\b\\bw4Rt6Yz1')", "[REDACTED:KEY]\n" },                        /* whole on the screen only */
+        { "print('k7Jm2Qx9' + 'w4Rt6Yz1\\rdone    ')", "done    D:KEY]\n" },                   /* whole before it is overwritten: what is left of the label */
+        { "print('\\x1b]0;k7Jm2Qx9' + 'w4Rt6Yz1\\x07title')", "title\n" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (int stream = 0; stream < 2; stream++) {
+            interp_call *k = start_exec(&b, b.s, "python", row[i].code, stream ? "{\"stream\":true}" : NULL);
+            char seen[200];
+            size_t n = 0, len;
+            for (;;) {
+                const interp_event *ev;
+                interp_status st = interp_call_next(k, &ev);
+                if (st == INTERP_AGAIN)
+                    NEED(interp_call_wait(k, INTERP_FOREVER, 0, ERR));
+                else if (st == INTERP_DONE)
+                    break;
+                else if (interp_event_type(ev) == INTERP_EV_OUTPUT) {
+                    const void *p = interp_event_data(ev, &len);
+                    CHECK_INT(interp_event_offset(ev), n);
+                    memcpy(seen + n, p, len < sizeof seen - n ? len : sizeof seen - n);
+                    n += len;
+                }
+            }
+            interp_result *r = NULL;
+            NEED(interp_call_finish(k, &r, ERR));
+            interp_call_free(k);
+            EXPECT_OK(r);
+            CHECK_STR(interp_result_text(r, INTERP_STREAM_STDOUT, &len), row[i].want);
+            CHECK_INT(interp_result_total_bytes(r, INTERP_STREAM_STDOUT), strlen(row[i].want));
+            if (stream)
+                CHECK(n == len && !memcmp(seen, row[i].want, n));
+            interp_result_free(r);
+        }
+    /* a prompt is shown while the code waits behind it */
+    interp_call *k = start_exec(&b, b.s, "python", "input('Name: ')", "{\"stream\":true,\"interactive\":true}");
+    char seen[100] = "";
+    size_t n = 0, len, taken;
+    for (int i = 0; i < 50 && !strstr(seen, "Name: "); i++) {
+        const interp_event *ev;
+        NEED(interp_call_wait(k, 200, 0, ERR) < 0 ? INTERP_E_IO : INTERP_OK);
+        while (interp_call_next(k, &ev) == INTERP_OK)
+            if (interp_event_type(ev) == INTERP_EV_OUTPUT) {
+                const void *p = interp_event_data(ev, &len);
+                memcpy(seen + n, p, len < 99 - n ? len : 99 - n);
+                n += len;
+            }
+    }
+    CHECK_STR(seen, "Name: ");
+    NEED(interp_call_write(k, "bob\n", 4, &taken, ERR));
+    NEED(interp_call_write_end(k, ERR));
+    interp_call_free(k);
+    free_box(&b);
+}
+
 TAP_MAIN()

@@ -1,8 +1,10 @@
-/* fuzz_cut.c - what makes texts shorter: whatever is cut off, JSON stays JSON, characters stay whole, and nothing is longer than it may be.
+/* fuzz_cut.c - what makes texts shorter: whatever is cut off, JSON stays JSON, characters stay whole, and nothing is longer than it may be. And what makes them
+   plain: terminal sequences.
    The first byte says how much is kept.
    SPDX-License-Identifier: MIT */
 #include "fuzz.h"
 #include "base/json.h"
+#include "output/clean.h"
 #include "output/jsoncut.h"
 #include "output/stream.h"
 
@@ -55,6 +57,26 @@ static void one(const uint8_t *data, size_t size)
         interp__kept_free(&a, &interp__mem_default);
         interp__kept_free(&b, &interp__mem_default);
     }
+    /* as a terminal shows it: the same however it comes, nothing of a terminal's left, and not too much of it */
+    struct interp__buf seen[2];
+    for (int i = 0; i < 2; i++) {
+        struct interp__clean *c = interp__clean_new(&interp__mem_default);
+        interp__buf_init(&seen[i], &interp__mem_default);
+        FUZZ_CHECK(c != NULL);
+        for (size_t at = 0, k; at < n; at += k) {
+            k = i ? 1 + (at * 11 + data[0]) % 50 : n;
+            k = k < n - at ? k : n - at;
+            interp__clean_feed(c, p + at, k, &seen[i]);
+        }
+        interp__clean_finish(c, &seen[i]);
+        FUZZ_CHECK(!interp__clean_pending(c));
+        interp__clean_free(c);
+    }
+    FUZZ_CHECK(seen[0].len == seen[1].len && (!seen[0].len || !memcmp(seen[0].p, seen[1].p, seen[0].len)) && seen[0].len <= 300 * n + 64);
+    for (size_t i = 0; i < seen[0].len; i++)
+        FUZZ_CHECK(seen[0].p[i] >= 0x20 || seen[0].p[i] == '\n' || seen[0].p[i] == '\t');
+    interp__buf_free(&seen[0]);
+    interp__buf_free(&seen[1]);
     free(p);
 }
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
