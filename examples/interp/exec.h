@@ -5,6 +5,7 @@
    exec_lines.c    lines in and out
    exec_ops.c      from a line to the start of a call
    exec_input.c    standard input of execs that run
+   exec_spill.c    pages, search and files of whole outputs
    exec_answers.c  from a call's events to answers
    exec_table.c    sessions by name, operations in flight */
 #ifndef CLI_EXEC_H
@@ -34,6 +35,12 @@ struct id {
 /* FAILED: it did not open; its name is free, and what waited for it is answered. */
 enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSING, SESSION_CLOSED, SESSION_FAILED };
 
+#define KEPT_MAX 16 /* results that can still be asked for their whole output */
+struct kept {
+    struct id id;
+    interp_result *result;
+};
+
 struct session {
     struct session *next; /* in its bucket */
     char *name;
@@ -42,6 +49,8 @@ struct session {
     interp_session *s;
     unsigned ops, waiters; /* operations in flight; those that wait for its end counted apart */
     int close_done;        /* CLOSING: the sandbox is gone */
+    struct kept kept[KEPT_MAX];
+    unsigned kept_count;
 };
 
 enum op_kind { OP_OPEN, OP_EXEC, OP_RESTART, OP_CLOSE, OP_DOCTOR };
@@ -114,6 +123,14 @@ int input_take(struct op *op, const struct object *o, const char **why);
 /* Gives the call what it takes now. */
 void input_feed(struct op *op);
 
+/* ---- exec_spill.c */
+
+/* Takes the result of an exec that has ended. */
+void spill_keep(struct session *s, const struct id *id, interp_result *r);
+void spill_forget(struct session *s);
+/* spill_read, spill_grep, spill_save. */
+void spill_op(struct loop *io, const struct id *id, struct session *s, const struct object *o, const char *op);
+
 /* ---- exec_answers.c */
 
 /* Pulls events of calls with news and gives the answers, as far as the output takes them. 1 when more is ready. */
@@ -134,6 +151,7 @@ void op_free(struct op *op);
 /* Takes a member as an id: a string or a number. -1 when it is neither or too long. */
 int id_take(struct id *id, const struct member *m);
 void id_free(struct id *id);
+int id_same(const struct id *a, const struct id *b);
 void table_free(struct loop *io);
 
 #endif

@@ -83,8 +83,11 @@ static void finish(struct op *op)
     }
     if (st != INTERP_OK)
         answer_error(op->io, &op->id, err, st);
-    else if (op->kind == OP_EXEC)
+    else if (op->kind == OP_EXEC) {
         result_answer(op, result);
+        spill_keep(s, &op->id, result);
+        result = NULL;
+    }
     else if (op->kind == OP_OPEN)
         opened(op);
     else

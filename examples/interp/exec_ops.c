@@ -317,6 +317,13 @@ void ops_start(struct loop *io)
     }
 }
 
+static void do_spill(struct line *l)
+{
+    struct session *s = session_member(l);
+    if (s)
+        spill_op(l->io, &l->id, s, &l->o, l->op);
+}
+
 /* ---- doctor */
 
 static void doctor_ended(void *arg)
@@ -339,7 +346,7 @@ static void do_later(struct line *l)
     fail(l, INTERP_E_UNSUPPORTED, "not-in-this-version", "%s: this operation is not in this version%s", "", "");
 }
 
-#define MEMBERS_MAX 5
+#define MEMBERS_MAX 6
 static const struct operation {
     const char *name;
     void (*run)(struct line *l);
@@ -350,6 +357,9 @@ static const struct operation {
     { "input", do_input, { "session", "target", "text", "base64", "eof" } },
     { "cancel", do_cancel, { "session", "target" } },
     { "restart", do_restart, { "session", "language", "kernel" } },
+    { "spill_read", do_spill, { "session", "target", "stream", "offset", "length" } },
+    { "spill_grep", do_spill, { "session", "target", "stream", "text", "offset", "limit" } },
+    { "spill_save", do_spill, { "session", "target", "stream", "path" } },
     { "close", do_close, { "session" } },
     { "doctor", do_doctor, { "" } },
     { "put", do_later, { NULL } },
@@ -399,7 +409,7 @@ static void request_line(struct line *l)
         }
     char message[200];
     snprintf(message, sizeof message, *l->op ? "there is no op \"%.128s\"" : "the member \"op\" is missing or not a text%s", l->op);
-    answer_failed(l->io, &l->id, INTERP_E_INVAL, "op-unknown", message, "the ops are open, exec, input, cancel, restart, close, doctor");
+    answer_failed(l->io, &l->id, INTERP_E_INVAL, "op-unknown", message, "the ops are open, exec, input, cancel, restart, spill_read, spill_grep, spill_save, close, doctor");
 }
 
 void op_line(struct loop *io, const char *text, size_t n)

@@ -49,6 +49,7 @@ static void session_forget(struct loop *io, struct session *s)
         at = &(*at)->next;
     *at = s->next;
     interp_session_close(s->s);
+    spill_forget(s);
     free(s->name);
     free(s);
 }
@@ -69,6 +70,7 @@ void session_closed(struct loop *io, struct session *s)
     if (io->closed_names >= CLOSED_NAMES_MAX)
         forget_closed(io);
     s->s = interp_session_close(s->s);
+    spill_forget(s);
     s->state = SESSION_CLOSED;
     s->close_done = 0;
     io->closed_names++;
@@ -131,7 +133,7 @@ void op_free(struct op *op)
     free(op);
 }
 
-static int same_id(const struct id *a, const struct id *b)
+int id_same(const struct id *a, const struct id *b)
 {
     if (!a->text != !b->text)
         return 0;
@@ -142,7 +144,7 @@ static int same_id(const struct id *a, const struct id *b)
 struct op *op_find_exec(struct loop *io, const struct session *s, const struct id *id)
 {
     for (struct op *op = io->ops; op; op = op->next)
-        if (op->kind == OP_EXEC && op->session == s && same_id(&op->id, id))
+        if (op->kind == OP_EXEC && op->session == s && id_same(&op->id, id))
             return op;
     return NULL;
 }

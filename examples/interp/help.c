@@ -82,6 +82,8 @@ static const struct {
       "  {\"id\":7,\"op\":\"input\",\"session\":\"s\",\"target\":2,\"text\":\"a line\\n\",\"eof\":true}      (an exec with \"interactive\":true)\n"
       "  {\"id\":3,\"op\":\"cancel\",\"session\":\"s\",\"target\":2}\n"
       "  {\"id\":4,\"op\":\"restart\",\"session\":\"s\",\"language\":\"python\"}\n"
+      "  {\"id\":8,\"op\":\"spill_read\",\"session\":\"s\",\"target\":2,\"stream\":\"stdout\",\"offset\":0,\"length\":65536}\n"
+      "  {\"id\":9,\"op\":\"spill_grep\",\"session\":\"s\",\"target\":2,\"text\":\"error\",\"limit\":10}         (also spill_save with \"path\")\n"
       "  {\"id\":5,\"op\":\"close\",\"session\":\"s\"}\n"
       "  {\"id\":6,\"op\":\"doctor\"}\n"
       "\n"

@@ -594,6 +594,33 @@ def s_input():
         expect(io.run('1')['ok'], 'goes on')
 
 
+def s_spill():
+    with tempfile.TemporaryDirectory() as d, Stdio() as io:
+        io.open(spill_dir=d, redact={'values': [{'name': 'KEY', 'value': 'k7Jm2Qx9' + 'w4Rt6Yz1'}]})
+        io.send({'id': 'big', 'op': 'exec', 'session': 's', 'language': 'python', 'code': "for i in range(100000): print('%09d' % i, 'k7Jm2Qx9' + 'w4Rt6Yz1' if i == 77777 else '')"})
+        r = io.until('big')[-1]['result']
+        expect(r['ok'] and r['stdout']['truncated'] and r['stdout']['spill']['missing_bytes'] == 0 and os.listdir(d) == [], r['stdout']['spill'])
+        a = io.ask(op='spill_read', session='s', target='big', offset=11 * 50000, length=22, event='done')
+        expect(a['text'] == '000050000 \n000050001 \n' and a['offset'] == 550000 and a['total_bytes'] == r['stdout']['total_bytes'], a)
+        a = io.ask(op='spill_grep', session='s', target='big', text='77777', limit=1, event='done')
+        expect([(m['line'], m['text']) for m in a['matches']] == [(77778, '000077777 [REDACTED:KEY]')] and a['next'], a)
+        a = io.ask(op='spill_grep', session='s', target='big', text='99999', event='done')
+        expect([m['line'] for m in a['matches']] == [100000] and a['next'] is None, a)
+        io.ask(op='spill_save', session='s', target='big', path=os.path.join(d, 'big.gz'), event='done')
+        with gzip.open(os.path.join(d, 'big.gz')) as f:
+            expect(len(f.read()) == r['stdout']['total_bytes'], 'saved')
+        io.failed(['INTERP_E_EXISTS'], op='spill_save', session='s', target='big', path=os.path.join(d, 'big.gz'))
+        expect(io.ask(op='spill_read', session='s', target='big', offset=10 ** 9, event='done')['text'] == '', 'past the end')
+        for bad in ({'length': 0}, {'offset': -1}, {'offset': 'x'}, {'stream': 'stdin'}, {'more': 1}):
+            io.failed(['INTERP_E_INVAL'], op='spill_read', session='s', target='big', **bad)
+        io.failed(['INTERP_E_INVAL'], op='spill_grep', session='s', target='big')
+        io.failed(['INTERP_E_INVAL'], op='spill_read', session='s')
+        io.failed(['INTERP_E_NOT_FOUND'], op='spill_read', session='s', target='other')
+        for i in range(17):    # the last 16 can be asked
+            io.run(str(i))
+        io.failed(['INTERP_E_NOT_FOUND'], op='spill_read', session='s', target='big')
+
+
 def s_restart():
     with Stdio() as io:
         io.open()

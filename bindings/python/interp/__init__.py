@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ._aio import AsyncContext, AsyncExec, AsyncSession
     from ._details import ErrorInfo, Frame, Late, Part, Usage
+    from ._spill import Match, Spill
     from ._typing import ConfigOptions, RequestOptions
 
 __version__ = _text.words(_lib.interp_version())
@@ -35,8 +36,8 @@ FOREVER = _ffi.FOREVER
 
 __all__ = ['AsyncContext', 'AsyncExec', 'AsyncSession', 'BackendError', 'BusyError', 'CallbackError', 'Cancel', 'CancelledError', 'ClosedError',
            'ConfigOptions', 'Context', 'DeniedError', 'Error', 'ErrorInfo', 'Event', 'Exec', 'ExecError', 'ExistsError', 'FOREVER', 'ForkedError', 'Frame',
-           'HostIOError', 'ImageError', 'InterruptedCallError', 'InvalidError', 'IsolationError', 'Late', 'LimitError', 'NoMemoryError', 'NotFoundError',
-           'Part', 'ProtocolError', 'RequestOptions', 'Result', 'Session', 'StatusError', 'TimedOutError', 'UnsupportedError', 'Usage', 'default_context', 'gc', 'has',
+           'HostIOError', 'ImageError', 'InterruptedCallError', 'InvalidError', 'IsolationError', 'Late', 'LimitError', 'Match', 'NoMemoryError', 'NotFoundError',
+           'Part', 'ProtocolError', 'RequestOptions', 'Result', 'Session', 'Spill', 'StatusError', 'TimedOutError', 'UnsupportedError', 'Usage', 'default_context', 'gc', 'has',
            'library_path', 'options']
 
 
@@ -59,7 +60,7 @@ def library_path() -> str:
 
 # asyncio and typing are most of what an import would cost, and many programs need neither
 _LATER = {'AsyncContext': '_aio', 'AsyncExec': '_aio', 'AsyncSession': '_aio', 'ConfigOptions': '_typing', 'RequestOptions': '_typing',
-          'ErrorInfo': '_details', 'Frame': '_details', 'Late': '_details', 'Part': '_details', 'Usage': '_details'}
+          'ErrorInfo': '_details', 'Frame': '_details', 'Late': '_details', 'Match': '_spill', 'Part': '_details', 'Spill': '_spill', 'Usage': '_details'}
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ from ._context import BaseContext, Cancel
 from ._event import Event
 from ._handle import Handle, Use
 from ._library import lib
+from ._redact import Redacts
 from ._result import Result
 from ._session import STATUS
 from .errors import BusyError, ClosedError, check
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._context import Log
+    from ._redact import Rules
     from ._typing import ConfigOptions, RequestOptions
 
 T = TypeVar('T', bound='_Closing')
@@ -304,7 +306,7 @@ class AsyncExec(_Closing):
             self._session._owner._in_loop(_Ending(handle))
 
 
-class AsyncSession:
+class AsyncSession(Redacts):
     """One sandbox for the tasks of one event loop.
 
         async with AsyncSession() as s:
@@ -314,9 +316,9 @@ class AsyncSession:
 
     def __init__(self, *, context: Optional[AsyncContext] = None, env: Optional[_config.Env] = None, backend_options: Optional[Mapping[str, Any]] = None,
                  mounts: Optional[Iterable[_config.Mount]] = None, runtimes: Optional[Iterable[_config.PathLike]] = None,
-                 interpreters: Optional[Mapping[str, _config.PathLike]] = None, cancel: Optional[Cancel] = None,
+                 interpreters: Optional[Mapping[str, _config.PathLike]] = None, redact: Optional[Rules] = None, cancel: Optional[Cancel] = None,
                  **options: 'Unpack[ConfigOptions]') -> None:
-        self._given = (env, backend_options, cancel, options, _config.HostFiles(mounts, runtimes, interpreters))
+        self._given = (env, backend_options, cancel, options, _config.HostFiles(mounts, runtimes, interpreters), redact)
         self._context = context
         self._handle: Optional[Handle] = None
         self._opened = False
@@ -342,11 +344,11 @@ class AsyncSession:
 
     async def _open(self, context: AsyncContext) -> None:
         pointer, call, err = c_void_p(), c_void_p(), c_void_p()
-        env, backend_options, cancel, options, files = self._given
+        env, backend_options, cancel, options, files, redact = self._given
         handle = Handle(pointer, lib.interp_session_close, 'session', lib.interp_session_shutdown)
         try:
             with Use(context._handle) as x:
-                config = _config.new_config(x, env, backend_options, cancel, options, files)
+                config = _config.new_config(x, env, backend_options, cancel, options, files, redact)
                 try:
                     check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
                 finally:
@@ -364,6 +366,13 @@ class AsyncSession:
     def _owner(self) -> AsyncContext:
         assert self._context is not None
         return self._context
+
+    _redact_of = 'session_'
+
+    def _redact_handle(self) -> Handle:
+        self._pointer()
+        assert self._handle is not None
+        return self._handle
 
     def _pointer(self) -> int:
         if self._handle is None:

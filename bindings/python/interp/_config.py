@@ -101,7 +101,7 @@ def _set_files(pointer: c_void_p, files: HostFiles) -> None:
 
 
 def new_config(x: int, env: Optional[Env], backend_options: Optional[Mapping[str, Any]], cancel: Optional[Cancel],
-               values: Mapping[str, Any], files: Optional[HostFiles] = None) -> c_void_p:
+               values: Mapping[str, Any], files: Optional[HostFiles] = None, redact: Optional[Mapping[str, Any]] = None) -> c_void_p:
     """A C config, to be freed by the caller."""
     pointer, err = c_void_p(), c_void_p()
     check(lib.interp_config_new(x, byref(pointer), byref(err)), err)
@@ -111,6 +111,9 @@ def new_config(x: int, env: Optional[Env], backend_options: Optional[Mapping[str
             _set_env(lib.interp_config_set_env, pointer, env)
         if files:
             _set_files(pointer, files)
+        if redact:
+            from ._redact import set_rules
+            set_rules(pointer, redact)
         for key, value in (backend_options or {}).items():
             text = _text.unparse(value)
             check(lib.interp_config_set_extra(pointer, _text.name(key, 'a name of backend_options'), text, len(text), byref(err)), err)

@@ -9,11 +9,12 @@ from ctypes import byref, c_void_p
 
 from . import _ffi, _handle
 from ._library import lib
+from ._redact import Redacts, redacted
 from .errors import check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Optional, Tuple, Type
+    from typing import Any, Callable, Dict, Optional, Tuple, Type, Union
     from types import TracebackType
 
     # A log sink: level (1 error, 2 warning, 3 information, 4 debug) and a line.
@@ -36,7 +37,7 @@ class _Raised(threading.local):
     first: Optional[BaseException] = None
 
 
-class BaseContext:
+class BaseContext(Redacts):
     """What both kinds of contexts share: the C object and the log."""
 
     def __init__(self, flags: int, log: Optional[Log]) -> None:
@@ -46,6 +47,13 @@ class BaseContext:
         check(lib.interp_ctx_new(flags, byref(pointer), byref(err)), err)
         if log is not None:
             self._set_log(pointer, log)
+
+    def _redact_handle(self) -> _handle.Handle:
+        return self._handle
+
+    def redacted(self, data: Union[str, bytes]) -> Union[str, bytes]:
+        """A text as this context redacts what comes out of its sessions."""
+        return redacted(self._handle, data)
 
     def _set_log(self, pointer: c_void_p, log: Log) -> None:
         raised = self._raised    # not self: the sink must not keep the context

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Tuple, Union
 
     from ._details import ErrorInfo, Late, Part, Usage
+    from ._spill import Spill
 
     # One value in several forms: MIME type -> text, or bytes where the type is none of text.
     Bundle = Dict[str, Union[str, bytes]]
@@ -146,6 +147,16 @@ class Result:
     def truncated(self, stream: str = 'stdout') -> bool:
         """Whether bytes are missing between head and tail."""
         return bool(lib.interp_result_truncated(self._pointer, _STREAMS[stream]))
+
+    @property
+    def spill(self) -> Spill:
+        """All of standard output, also what `stdout` leaves out: `spill.read(offset, n)`, `spill.grep(text)`, `spill.save(path)`, bytes by iterating."""
+        return self.spill_of('stdout')
+
+    def spill_of(self, stream: str) -> Spill:
+        """The same of either stream."""
+        from ._spill import Spill
+        return Spill(self, stream)
 
     # -- value and displays
 

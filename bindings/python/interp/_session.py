@@ -12,6 +12,7 @@ from ._context import Cancel, Context, default_context
 from ._exec import Exec
 from ._handle import Handle, Use
 from ._library import lib
+from ._redact import Redacts
 from ._result import Result
 from .errors import ClosedError, check
 
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from ._redact import Rules
     from ._typing import ConfigOptions, RequestOptions
 
 STATUS = {_ffi.SESSION_OPENING: 'opening', _ffi.SESSION_OPEN: 'open', _ffi.SESSION_SHUTDOWN: 'shutdown', _ffi.SESSION_GONE: 'gone'}
 
 
-class Session:
+class Session(Redacts):
     """One sandbox, open until it is closed: variables, functions and files stay from one exec to the next.
 
         with Session(memory_bytes=256 << 20) as s:
@@ -39,18 +41,21 @@ class Session:
     `mounts` are directories and files of this machine to show inside: (source, target, mode), read-only unless the mode is "rw". `interpreters` names the
     interpreter of a language, as {"python": "/home/me/venv/bin/python"}; what it needs appears at the same path, read-only. `runtimes` are more directories of software.
 
+    `redact` is what must not leave this session, beside what its context has: {"values": {name: value}, "patterns": {name: regex}, "detectors": ...}; detectors are
+    True (those on at first), False, [names] or {name: True or False}.
+
     One thread at a time may use it; a second one gets `BusyError`. `shutdown`, `close`, `Exec.cancel` and `Cancel.fire` are for any thread."""
 
     def __init__(self, *, context: Optional[Context] = None, env: Optional[_config.Env] = None, backend_options: Optional[Mapping[str, Any]] = None,
                  mounts: Optional[Iterable[_config.Mount]] = None, runtimes: Optional[Iterable[_config.PathLike]] = None,
-                 interpreters: Optional[Mapping[str, _config.PathLike]] = None, cancel: Optional[Cancel] = None,
+                 interpreters: Optional[Mapping[str, _config.PathLike]] = None, redact: Optional[Rules] = None, cancel: Optional[Cancel] = None,
                  **options: 'Unpack[ConfigOptions]') -> None:
         self._context = context or default_context()
         pointer, call, err = c_void_p(), c_void_p(), c_void_p()
         self._handle = Handle(pointer, lib.interp_session_close, 'session', lib.interp_session_shutdown)
         try:
             with Use(self._context._handle) as x:
-                config = _config.new_config(x, env, backend_options, cancel, options, _config.HostFiles(mounts, runtimes, interpreters))
+                config = _config.new_config(x, env, backend_options, cancel, options, _config.HostFiles(mounts, runtimes, interpreters), redact)
                 try:
                     check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
                     _exec.complete(self._context, call.value or 0)
@@ -62,6 +67,11 @@ class Session:
             self._handle.end()
             raise
         _open_sessions.add(self)
+
+    _redact_of = 'session_'
+
+    def _redact_handle(self) -> Handle:
+        return self._handle
 
     # -- running code
 
