@@ -36,7 +36,7 @@ EXEC = EXEC_ID + struct.pack('<HHIIIQQI', 1, 17, 1, 1, 0xabcdef01, 3 * 10 ** 10,
 EXIT = EXEC_ID + struct.pack('<BBBBiiQQQIII', 1, 1, 0, 1, -1, 0, 1000, 1000, 2 ** 64 - 1, 0, 0, 2)
 
 write('cut', 'table', b'\1' + b'{"schema":{"fields":[{"name":"a","type":"integer"}]},"data":[' + b','.join(b'{"a":%d,"b":"\xe2\x82\xac\\u00e4\\ud83d\\ude00 text"}' % i for i in range(40)) + b'],"last":null}')
-write('cut', 'terminal', b'\1' + b'  1%\r 50%\r\x1b[2K100%\n\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b[2A\x1b[3;4H\x1b[Jx\x1b[9999Gy\b\b\x1b[2P\x1b[s\x1b[u\x1b[2J\xc3\xa4\xff\t\n' * 3)
+write('cut', 'terminal', b'\1' + b'  1%\r 50%\r\x1b[2K100%\n\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b[2A\x1b[3;4H\x1b[Jx\x1b[9999Gy\b\b\x1b[2P\x1b[s\x1b[u\x1b[2J\xc3\xa4\xff\tz\n' * 3)
 write('cut', 'string', b'\0"' + b'long text \\n' * 40 + b'"')
 write('cut', 'nested', b'\2' + b'[{"k":' * 70 + b'-1.5e3' + b'}]' * 70)
 write('cut', 'labels', b'\0' + b'\x1b[1;31m[REDACTED:name] \xf0\x9f\x8e\x89 word\n' * 30)
