@@ -50,6 +50,13 @@ void helper_end(struct helper *h);
 /* ---- many.c */
 void many_sessions(const char *name);
 
+/* ---- output.c */
+double b_pipe_reader(char *const argv[], uint64_t want);       /* ms in which a plain reader has all that a program writes; < 0: it has not */
+void output_writes(const char *name);
+void output_whole_path(const char *name);
+void output_flood_memory(const char *name);
+void output_prints(const char *name);
+
 /* ---- engine.c */
 void docker_exec(const char *name);
 void docker_open(const char *name);

@@ -257,31 +257,9 @@ static void overshoot(const char *name)
     interp_ctx_free(x);
 }
 
-static double pipe_reader(void)
-{
-    static char buf[1 << 16];
-    char *argv[] = { "sh", "-c", LINES, NULL };
-    posix_spawn_file_actions_t fa;
-    int p[2];
-    pid_t pid;
-    uint64_t total = 0;
-    double t = now_ms();
-    if (pipe2(p, O_CLOEXEC))
-        return -1;
-    posix_spawn_file_actions_init(&fa);
-    posix_spawn_file_actions_adddup2(&fa, p[1], 1);
-    int bad = posix_spawn(&pid, "/bin/sh", &fa, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&fa);
-    close(p[1]);
-    for (ssize_t n; !bad && (n = read(p[0], buf, sizeof buf)) > 0;)
-        total += (uint64_t)n;
-    close(p[0]);
-    if (!bad)
-        wait_status(pid);
-    return total == 100000000 ? now_ms() - t : -1;
-}
 static void stream_100mb(const char *name)
 {
+    char *reader[] = { "/bin/sh", "-c", LINES, NULL };
     interp_ctx *x = b_ctx();
     interp_session *s = b_open(x, NULL);
     interp_request *r = b_request(x, "sh", LINES, "{\"stream\":1,\"timeout_ms\":60000}");
@@ -297,7 +275,7 @@ static void stream_100mb(const char *name)
             break;
         }
         b_ok(out);
-        double g = pipe_reader();
+        double g = b_pipe_reader(reader, 100000000);
         if (i) {
             samples_add(&a, t);
             samples_add(&f, g);
@@ -402,6 +380,8 @@ static const struct { const char *name; void (*fn)(const char *); } benches[] = 
     { "exec python x=1 / ipykernel", exec_ipykernel }, { "exec python x=1 / ipykernel, one CPU", exec_ipykernel_one_cpu }, { "open and close / bwrap true", open_idle }, { "second open to first result, python / bwrap python3 -c pass", first_python },
     { "second open to first result, javascript / bwrap node -e 0", first_javascript }, { "second open to first result, bash / bwrap bash -c :", first_bash },
     { "open and close, host with 2 GB / small host", open_big_host }, { "overshoot of a 100 ms timeout", overshoot }, { "100 MB of lines, streamed / plain pipe reader", stream_100mb },
+    { "100 MB of 64 KiB writes, streamed / plain pipe reader", output_writes }, { "100 MB of Python lines, redacted, capped, spilled / redaction off, least cap, no spill", output_whole_path },
+    { "growth of the host in a 1 GB flood", output_flood_memory }, { "1 MB in 10,000 prints / ipykernel", output_prints },
     { "docker: exec python x=1 / API exec of python3 -c x=1", docker_exec }, { "docker: open / bare create, attach, start", docker_open },
     { "docker: 100 MB of lines, streamed / attach of the same program", docker_lines }, { "podman: exec python x=1 / API exec of python3 -c x=1", podman_exec },
     { "podman: open / bare create, attach, start", podman_open }, { "podman: 100 MB of lines, streamed / attach of the same program", podman_lines },

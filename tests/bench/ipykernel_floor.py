@@ -1,4 +1,4 @@
-"""Answers each line on standard input with the milliseconds that `x=1` takes through jupyter_client and ipykernel: from the request to its reply and the idle status.
+"""Answers each line on standard input with the milliseconds that code, an argument or `x=1`, takes through jupyter_client and ipykernel: from the request to its reply and the idle status.
 
 SPDX-License-Identifier: MIT"""
 import os
@@ -9,9 +9,12 @@ import time
 from jupyter_client.manager import start_new_kernel
 
 
+CODE = sys.argv[1] if len(sys.argv) > 1 else 'x=1'
+
+
 def once(client):
     t = time.perf_counter()
-    sent = client.execute('x=1', store_history=False)
+    sent = client.execute(CODE, store_history=False)
     reply = idle = False
     while not reply:
         reply = client.get_shell_msg(timeout=20)['parent_header'].get('msg_id') == sent

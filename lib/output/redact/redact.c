@@ -234,7 +234,13 @@ static size_t append(struct interp__redactor *r, const uint8_t *p, size_t n, int
         return n;
     }
     for (size_t i = 0; i < n; i++) {
-        if (!interp__redact_in_gap(&r->escape, p[i])) {
+        if (r->passing && !p[i] && r->escape.state == ESC_NONE) {   /* zeros by the thousand, of a binary file */
+            size_t k = i + 1;
+            while (k < n && !p[k])
+                k++;
+            put(r, p + i, k - i);
+            i = k - 1;
+        } else if (!interp__redact_in_gap(&r->escape, p[i])) {
             r->d[r->len++] = p[i];
             r->gap_run = 0;
             r->passing = 0;
