@@ -224,7 +224,7 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
     e->base = interp__channels(s);
     e->tx_credit[0] = e->tx_credit[1] = WIRE_WINDOW;
     e->rx_left[0] = e->rx_left[1] = e->rx_left[2] = WIRE_WINDOW;
-    struct wire_exec m = { .kernel = k->id, .base = e->base, .flags = (e->has_input ? WIRE_EXEC_STDIN : 0u) | (s->v.merge ? WIRE_EXEC_MERGE : 0u), .number = (uint32_t)e->number, .token = e->token,
+    struct wire_exec m = { .kernel = k->id, .base = e->base, .flags = (e->has_input ? WIRE_EXEC_STDIN : 0u) | (s->v.merge && !e->own ? WIRE_EXEC_MERGE : 0u), .number = (uint32_t)e->number, .token = e->token,
                            .code_bytes = (uint32_t)e->code.len, .timeout_ns = left, .grace_ns = e->grace, .prefix = { e->env.p, (uint16_t)e->env.len },
                            .cpu_ns = e->cpu, .idle_ns = e->idle_output };
     memcpy(m.id, e->id, WIRE_ID);
@@ -297,7 +297,7 @@ static void spill_begin(struct interp_session *s, struct interp__exec *e, int i)
 static void keep(struct interp_session *s, struct interp__exec *e, int i, const uint8_t *p, size_t n)
 {
     struct interp__spill *d = &e->spill[i];
-    if (*s->v.spill_dir && d->fd < 0 && !d->failed && interp__stream_overflows(&e->out[i], n))
+    if (*s->v.spill_dir && !e->own && d->fd < 0 && !d->failed && interp__stream_overflows(&e->out[i], n))
         spill_begin(s, e, i);
     if (d->fd >= 0)
         interp__spill_write(d, p, n);
@@ -356,7 +356,7 @@ enum { SHOW_MORE, SHOW_IDLE, SHOW_HARD, SHOW_END };
 static void show(struct interp_session *s, struct interp__exec *e, int i, int how)
 {
     struct interp__buf seen;
-    if (!s->v.clean || (!e->clean[i] && !(e->clean[i] = interp__clean_new(&s->mem))))
+    if (!s->v.clean || e->own || (!e->clean[i] && !(e->clean[i] = interp__clean_new(&s->mem))))
         return;   /* without memory: as it is */
     interp__buf_init(&seen, &s->mem);
     interp__clean_feed(e->clean[i], s->redacted.p, s->redacted.len, &seen);
@@ -424,11 +424,14 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     struct interp__kernel *k = e->kernel;
     struct interp_call *c = e->call;
     for (int i = 0; i < 2; i++)
-        if (e->redact[i]) {
-            interp__redact_end(s, e->redact[i]);
+        if (e->redact[i] || e->clean[i]) {
+            s->redacted.len = 0;
+            if (e->redact[i])
+                interp__redact_end(s, e->redact[i]);
             show(s, e, i, SHOW_END);
             put_redacted(s, e, i + 1, 0);
-            interp__redact_counts_take(&e->counts, e->redact[i]);
+            if (e->redact[i])
+                interp__redact_counts_take(&e->counts, e->redact[i]);
             if (e->again[i])
                 interp__redact_counts_take(&e->counts, e->again[i]);
         }
@@ -437,7 +440,7 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     e->result = NULL;
     for (int i = 0; i < 2; i++) {
         struct interp__spill *d = &e->spill[i];
-        if (*s->v.spill_dir && d->fd < 0 && !d->failed && interp__stream_cuts(&e->out[i]))
+        if (*s->v.spill_dir && !e->own && d->fd < 0 && !d->failed && interp__stream_cuts(&e->out[i]))
             spill_begin(s, e, i);
         interp__stream_finish(&e->out[i], &r->out[i]);
         r->spill[i] = *d;

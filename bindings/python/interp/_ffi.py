@@ -136,6 +136,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_actor': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_backend': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_cancel': (_I32, _POINTER, _POINTER, _OUT),
+    'interp_config_set_clean_terminal': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_close_timeout_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_cpu_millis': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_cpu_ms': (_I32, _POINTER, _U64, _OUT),
@@ -151,6 +152,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_json': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
     'interp_config_set_label': (_I32, _POINTER, _TEXT, _TEXT, _OUT),
     'interp_config_set_memory_bytes': (_I32, _POINTER, _U64, _OUT),
+    'interp_config_set_merge_streams': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_open_timeout_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_output_head_bytes': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_output_tail_bytes': (_I32, _POINTER, _U64, _OUT),
@@ -162,6 +164,8 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_runtime': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_session_idle_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_session_lifetime_ms': (_I32, _POINTER, _U64, _OUT),
+    'interp_config_set_spill_bytes': (_I32, _POINTER, _U64, _OUT),
+    'interp_config_set_spill_dir': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_timeout_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_user': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_value_bytes': (_I32, _POINTER, _U64, _OUT),
@@ -235,6 +239,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_result_error_traceback': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_result_error_type': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_result_exit_code': (_I32, _POINTER),
+    'interp_result_find': (_I32, _POINTER, _I32, _POINTER, _SIZE, _U64, _U64_OUT, _U64_OUT, _OUT),
     'interp_result_free': (None, _POINTER),
     'interp_result_head': (_POINTER, _POINTER, _I32, _SIZE_OUT),
     'interp_result_interrupted': (_TEXT, _POINTER),
@@ -247,6 +252,9 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_result_part_count': (_U32, _POINTER),
     'interp_result_part_total_bytes': (_U64, _POINTER, _U32),
     'interp_result_ran': (_I32, _POINTER),
+    'interp_result_read': (_I32, _POINTER, _I32, _U64, _POINTER, _SIZE, _SIZE_OUT, _OUT),
+    'interp_result_readable_bytes': (_U64, _POINTER, _I32),
+    'interp_result_save': (_I32, _POINTER, _I32, _TEXT, _OUT),
     'interp_result_signal': (_I32, _POINTER),
     'interp_result_state': (_I32, _POINTER),
     'interp_result_tail': (_POINTER, _POINTER, _I32, _SIZE_OUT),
@@ -324,6 +332,7 @@ class Library:
     interp_config_set_actor: Any
     interp_config_set_backend: Any
     interp_config_set_cancel: Any
+    interp_config_set_clean_terminal: Any
     interp_config_set_close_timeout_ms: Any
     interp_config_set_cpu_millis: Any
     interp_config_set_cpu_ms: Any
@@ -339,6 +348,7 @@ class Library:
     interp_config_set_json: Any
     interp_config_set_label: Any
     interp_config_set_memory_bytes: Any
+    interp_config_set_merge_streams: Any
     interp_config_set_open_timeout_ms: Any
     interp_config_set_output_head_bytes: Any
     interp_config_set_output_tail_bytes: Any
@@ -350,6 +360,8 @@ class Library:
     interp_config_set_runtime: Any
     interp_config_set_session_idle_ms: Any
     interp_config_set_session_lifetime_ms: Any
+    interp_config_set_spill_bytes: Any
+    interp_config_set_spill_dir: Any
     interp_config_set_timeout_ms: Any
     interp_config_set_user: Any
     interp_config_set_value_bytes: Any
@@ -423,6 +435,7 @@ class Library:
     interp_result_error_traceback: Any
     interp_result_error_type: Any
     interp_result_exit_code: Any
+    interp_result_find: Any
     interp_result_free: Any
     interp_result_head: Any
     interp_result_interrupted: Any
@@ -435,6 +448,9 @@ class Library:
     interp_result_part_count: Any
     interp_result_part_total_bytes: Any
     interp_result_ran: Any
+    interp_result_read: Any
+    interp_result_readable_bytes: Any
+    interp_result_save: Any
     interp_result_signal: Any
     interp_result_state: Any
     interp_result_tail: Any

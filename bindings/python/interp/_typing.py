@@ -62,11 +62,22 @@ class ConfigOptions(TypedDict, total=False):
     redact_off: Optional[bool]
     # 1: the host program's own user name, home directory and machine name are redacted, too.
     redact_host: Optional[bool]
+    # Directory (an absolute path) for output that is too long to be kept: the whole stream goes to a file without a name there, which the
+    # result reads and which is gone with it. When not set there is none.
+    spill_dir: Optional[str]
+    # Bytes that such a file may have. What does not fit is left out of the stream's middle. Default 67108864.
+    spill_bytes: Optional[int]
+    # 1: standard output and standard error are one pipe, as with 2>&1: all comes as standard output, in the order in which it was written.
+    # What a program buffers it writes when it flushes.
+    merge_streams: Optional[bool]
+    # 1: output is what a terminal would show at the end: escape sequences are obeyed or dropped, lines drawn again with carriage returns
+    # stand there once. The raw bytes are not kept. Late output comes as it is.
+    clean_terminal: Optional[bool]
     # Estimated tokens of a language model kept of each output stream of an exec: three quarters from its start, the rest from its end. When
     # set, output_head_bytes and output_tail_bytes count only if they are set, too.
     output_tokens: Optional[int]
     # Bytes of one form of a value or a display. A longer text is cut, JSON is shortened so that it stays JSON, all else is left out and
-    # named. Default 4194304.
+    # named. Default 8388608.
     value_bytes: Optional[int]
     # On whose behalf the session runs, as the audit trail shall say it.
     actor: Optional[str]
