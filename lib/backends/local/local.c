@@ -75,6 +75,7 @@ static void free_box(struct interp__local_box *b)
     if (b->shares) {
         interp__local_shares_close(b->shares);
         interp__buf_free(&b->shares->interpreters);
+        interp__buf_free(&b->shares->there);
         h->realloc(l, b->shares, sizeof *b->shares, 0);
     }
     if (b->plan)

@@ -139,6 +139,7 @@ struct interp__local_shares {
     int writable;
     struct interp__mem mem;
     struct interp__buf interpreters;   /* for the report: JSON members */
+    struct interp__buf there;          /* of `mounts`: runtimes that need none, since they are seen anyway; each before a comma */
     struct { int tree; uint8_t flags, mapped; char target[BOOT_PATH]; } share[LOCAL_SHARES];   /* tree: a detached mount of it, -1: the agent opens the path */
 };
 /* Looks at all that the spec names and puts it into the boot message. id: first of the pair of host ids, 0: one id. 0 or -1 with f. */

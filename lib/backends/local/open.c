@@ -294,6 +294,7 @@ static int plan_shares(struct interp__local_box *b, const interp_spec *spec, str
     memset(b->shares, 0, sizeof *b->shares);
     b->shares->mem = (struct interp__mem){ b->s->fn, b->s->userdata };
     interp__buf_init(&b->shares->interpreters, &b->shares->mem);
+    interp__buf_init(&b->shares->there, &b->shares->mem);
     return interp__local_shares_plan(b->shares, m, spec, b->id, f);
 }
 
@@ -530,6 +531,10 @@ static void report_shares(const struct interp__local_box *b, struct interp__buf 
                         b->answer.how[s->first + i] == BOOT_HOW_OVERLAY ? "overlay" : "bind", s->share[i].mapped || !b->id ? "user" : "nobody",
                         s->share[i].flags & INTERP_MOUNT_RUNTIME ? ",\"runtime\":true" : "");
         comma = ",";
+    }
+    if (s->there.len > 1) {
+        interp__buf_str(json, comma);
+        interp__buf_add(json, s->there.p, s->there.len - 1);
     }
     interp__buf_str(json, "],\"interpreters\":{");
     interp__buf_add(json, s->interpreters.p, s->interpreters.len);

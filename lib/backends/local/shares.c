@@ -230,7 +230,13 @@ int interp__local_shares_plan(struct interp__local_shares *s, struct boot *m, co
     s->asked = s->n;
     for (i = 0; i < spec->nmounts; i++)
         if (spec->mount_flags[i] & INTERP_MOUNT_RUNTIME) {
+            unsigned before = s->n;
             r = interp__local_share_runtime(s, m, spec->mount_sources[i], id, f);
+            if (r == 0 && s->n == before) {
+                interp__buf_str(&s->there, "{\"target\":");
+                interp__json_text(&s->there, spec->mount_targets[i], strlen(spec->mount_targets[i]));
+                interp__buf_str(&s->there, ",\"mode\":\"ro\",\"how\":\"there\",\"runtime\":true},");
+            }
             if (r == -2)
                 r = interp__local_failed(f, INTERP_E_INVAL, "runtime-broad", 0, "Name the directory of the software itself.", "The runtime %s is a whole home, or more.", spec->mount_sources[i]);
             if (r < 0)
@@ -242,7 +248,7 @@ int interp__local_shares_plan(struct interp__local_shares *s, struct boot *m, co
         interp__buf_fmt(&s->interpreters, "%s\"%s\":", i ? "," : "", spec->interpreter_languages[i]);
         interp__json_text(&s->interpreters, inside, strlen(inside));
     }
-    if (s->interpreters.bad)
+    if (s->interpreters.bad || s->there.bad)
         return interp__local_failed(f, INTERP_E_NOMEM, "host-memory", ENOMEM, "", "Out of memory.");
     return 0;
 }

@@ -242,6 +242,17 @@ def test_virtual_environment(here):
     assert asyncio.run(other()) == '42'
 
 
+def test_runtimes(here):
+    """One that is part of every sandbox, one inside another, one by a link; each is told of."""
+    os.makedirs(here + '/r/in')
+    put(here + '/r/in/x')
+    os.symlink(here + '/r', here + '/link')
+    with interp.Session(runtimes=['/usr/share', here + '/r', here + '/r/in', here + '/link'], interpreters={'python': '/usr/bin/python3'}) as s:
+        assert s.bash('cat %s/r/in/x %s/link/in/x; ! touch %s/r/y 2>/dev/null' % (here, here, here)).stdout == 'text\ntext\n'
+        assert {'/usr/share', here + '/r', here + '/r/in', here + '/link'} <= set(mounts_of(s))
+        assert s.python('6 * 7').value == '42'
+
+
 def test_node_of_ones_own(here):
     node = shutil.which('node')
     if not node:
