@@ -56,6 +56,9 @@ ERROR = (b'{"exit_code":1,"error":{"type":"ValueError","message":"bad \\u00e4 \\
          b'"traceback":"Traceback","hint":null}}')
 write('kframes', 'ok', b'\x7f' + kframe('r', b'{"language":"python","version":"3.11.2"}') + kframe('o') + kframe('d', b'{"kind":"result","mime":[["text/plain",2],["image/png",3]],"dropped":[["text/html",9000000]]}', b'42\x89PN') +
       kframe('d', b'{"kind":"display","mime":[["text/html",4]]}', b'<b/>') + kframe('f', b'{"exit_code":0}', status=1))
+write('kframes', 'replaced', b'\x7f' + kframe('d', b'{"kind":"display","mime":[["text/plain",1]],"dropped":[["image/png",9]]}', b'a') + kframe('d', b'{"kind":"display","mime":[["text/plain",1]]}', b'b') +
+      kframe('d', b'{"kind":"display","mime":[["text/plain",3]],"replaces":1}', b'new') + kframe('d', b'{"kind":"result","mime":[["text/plain",1]]}', b'v') + kframe('d', b'{"kind":"clear","mime":[]}') +
+      kframe('d', b'{"kind":"display","mime":[["text/plain",1]],"replaces":1}', b'c') + kframe('f', b'{"exit_code":0}', status=1))
 write('kframes', 'error', b'\x03' + kframe('f', ERROR, status=2))
 write('kframes', 'exit', b'\xff' + kframe('f', b'{"exit_code":  3}', status=3))
 write('kframes', 'cache', b'\xfe' + kframe('c', b'', b'cached code' * 10) + kframe('r', b'{}'))
