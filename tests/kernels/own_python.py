@@ -278,6 +278,10 @@ class Base:
 class Item(Base):
     def double(self): return Item(self.v * 2)
 SEED = Item(5)
+import json as config, zlib
+config = {"k": 7}
+if not FACTOR: import nosuchmodule
+def rebound(x): return config["k"] + zlib.crc32(b"") + x
 twice = lambda x: x * 2
 def scale(x): return twice(x) * FACTOR + int(math.sqrt(16)) + SEED.v
 def both(p): return Pair(p.b, p.a)
@@ -286,8 +290,8 @@ def fail(x): raise KeyError(x)
 '''
 for method in ('spawn', 'forkserver'):
     row('python', 'own-py-mp-' + method, 'workers started by %s have the functions, classes and values of the session' % method, step(MP),
-        step('ctx = mp.get_context(%r)\nwith ctx.Pool(1) as p:\n    r = p.map(scale, [1, 2]), p.map(both, [Pair(1, 2)]), [i.v for i in p.map(grow, [SEED])]\nr' % method,
-             {'result': '([15, 21], [Pair(a=2, b=1)], [10])'}, timeout_ms=30000),
+        step('ctx = mp.get_context(%r)\nwith ctx.Pool(1) as p:\n    r = p.map(scale, [1, 2]), p.map(both, [Pair(1, 2)]), [i.v for i in p.map(grow, [SEED])], p.map(rebound, [1])\nr' % method,
+             {'result': '([15, 21], [Pair(a=2, b=1)], [10], [8])'}, timeout_ms=30000),
         step('with ctx.Pool(1) as p:\n    def later(x): return x\n    try: p.map(later, [1], 1)\n    except AttributeError as e: print(e)\n    print(p.map(scale, [0]))',
              {'stdout_re': "does not have 'later'.*\n\\[9\\]"}, timeout_ms=30000),
         step('with ctx.Pool(1) as p:\n    r = p.map(later, [8])\nr', {'result': '[8]'}, timeout_ms=30000),

@@ -101,7 +101,7 @@ def definitions(g):
                 flags |= compile(ast_module(ast, [node]), name, 'exec', 0, True).co_flags & FUTURE
                 continue
             target = None if is_import else bound(node, ast, g)
-            if is_import or target in g:
+            if target in g or is_import and any(a.name == '*' or (a.asname or a.name.partition('.')[0]) in g for a in node.names):
                 code = compile(ast_module(ast, [node]), name, 'exec', flags, True)
                 if is_import:
                     imports[ast.dump(node)] = ('', code)
@@ -121,10 +121,10 @@ def worker_data():
     used, defined, missing, size = set(), set(), {}, 0
     for name, code in made:
         names_used(code, used)
-        defined.update([name] if name else code.co_names)
+        defined.update([name] if name else [])              # what is imported may have been bound anew since
     for name, value in g.items():           # functions made in ways that no statement shows
         if of_session(value) and name not in defined:
-            missing[name] = 'it was not made by a statement at the top of an exec'
+            missing[name] = 'no statement at the top of an exec made it, or its text is not kept any more'
     steps = []
     for name in sorted(n for n in used if n in g and n not in defined and n not in missing and not n.startswith('__')):
         value = g[name]
