@@ -9,7 +9,7 @@ INTERP_BEGIN_DECLS
 /** Makes a config with the defaults. T2. Errors: INVAL, NOMEM, FORKED. */
 INTERP_API interp_status interp_config_new(interp_ctx *x, interp_config **out, interp_error **err);
 /** Applies a JSON object over what is set; keys are the setters' names, plus env {name: value}, mounts [{source, target, mode}],
-    runtimes [directory], interpreters {language: path}, labels {name: value}, audit {…} (as interp_audit_open takes it: starts the context's
+    runtimes [directory], interpreters {language: path}, languages [{...}] (as interp_config_add_language), labels {name: value}, audit {…} (as interp_audit_open takes it: starts the context's
     trail at the open, unless the same text has done so already), and "<backend>.<key>" for what only a backend knows. mounts and runtimes replace what was there, the others add. All or nothing:
     on an error the config is as before. len may be INTERP_NTS. T3. Errors: INVAL naming the key (unknown, given twice, wrong type, out of range, nested too deep), NOMEM. */
 INTERP_API interp_status interp_config_set_json(interp_config *c, const char *json, size_t len, interp_error **err);
@@ -34,7 +34,17 @@ INTERP_API interp_status interp_config_set_label(interp_config *c, const char *n
 INTERP_API interp_status interp_config_set_cancel(interp_config *c, interp_cancel *t, interp_error **err);
 /** Sets an option of a backend: key "<backend>.<key>", value as JSON text. The backend checks it at open. T3. Errors: INVAL, NOMEM. */
 INTERP_API interp_status interp_config_set_extra(interp_config *c, const char *key, const char *json, size_t len, interp_error **err);
-/** The effective values as a JSON object; names only for env. *len may be NULL. Borrowed until the next call on c. NULL on NOMEM. T3. */
+/** Adds a one-shot language, or replaces one of that name (a built-in one too; not python, javascript, bash, sh): a JSON object of at most 32 KiB,
+    {"name": "zig", "aliases": [], "file": "main.zig", "compile": ["zig", "build-exe", "-femit-bin={out}/program", "{file}"], "run": ["{out}/program"],
+    "env": {}, "errors": ["%f:%l:%c: %s: %m"], "run_errors": [], "install": "zig"}. compile may be missing; several ways to do it are "toolchains": [{compile, run, env}], the first
+    whose programs are there and whose compile does not end with 96. In arguments {file} {src} {out} {workspace} {name} {heap_mib} (half of the memory) are filled in. Patterns of
+    errors: %f file, %l line, %c column, %s severity, %m message, %k code, %t type, %* anything; "+" in front: the place of what the line before began.
+    At most 32. T3. Errors: INVAL naming the member, LIMIT, NOMEM. */
+INTERP_API interp_status interp_config_add_language(interp_config *c, const char *json, size_t len, interp_error **err);
+/** The languages of a session with this config as a JSON array: [{"name", "aliases": [], "state": true|false (kernels keep it), "compiles": true|false, "programs": "cc, gcc, clang, tcc"
+    (looked for in the sandbox)}]. *len may be NULL. Borrowed until the next call on c. NULL on NOMEM. T3. */
+INTERP_API const char *interp_config_languages_json(interp_config *c, size_t *len);
+/** The effective values as a JSON object; names only for env and languages. *len may be NULL. Borrowed until the next call on c. NULL on NOMEM. T3. */
 INTERP_API const char *interp_config_json(interp_config *c, size_t *len);
 /** Frees the config, wiping it; legal right after an open has started. NULL is fine. Exclusive. */
 INTERP_API void interp_config_free(interp_config *c);

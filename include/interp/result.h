@@ -11,7 +11,7 @@ INTERP_BEGIN_DECLS
 /** Outcomes. 0 is none, so that a zeroed value is never success; treat an unknown one as failure. */
 enum {
     INTERP_OUTCOME_OK        = 1,   /**< ran to the end, exit code 0 */
-    INTERP_OUTCOME_ERROR     = 2,   /**< user code failed, or never ran for want of an interpreter (cause "interpreter") */
+    INTERP_OUTCOME_ERROR     = 2,   /**< user code failed, did not compile (cause "compile"), or never ran for want of an interpreter (cause "interpreter") */
     INTERP_OUTCOME_TIMEOUT   = 3,   /**< a deadline ended it: cause "wall", "cpu", "idle_output" */
     INTERP_OUTCOME_CANCELLED = 4,   /**< the host cancelled it */
     INTERP_OUTCOME_OOM       = 5,   /**< the memory limit ended the kernel: cause "memory" */
@@ -72,6 +72,12 @@ INTERP_API const char *interp_result_error_message(const interp_result *r, size_
 INTERP_API const char *interp_result_error_traceback(const interp_result *r, size_t *len);
 /** Line of the error in the exec's own code, or INTERP_NONE. */
 INTERP_API int32_t interp_result_error_line(const interp_result *r);
+/** What to do about a failure, in words for a model; "" when there is nothing to say. Made by the host from the facts of this result. *len may be NULL. */
+INTERP_API const char *interp_result_hint(const interp_result *r, size_t *len);
+/** Which step of a one-shot language ended it: "compile" or "run"; "" for languages that keep state and when nothing was started. */
+INTERP_API const char *interp_result_step(const interp_result *r);
+/** What the compiler of a one-shot language said, warnings of a good build included; the first 256 KiB. *len may be NULL. */
+INTERP_API const char *interp_result_compile_output(const interp_result *r, size_t *len);
 /** Wall time and CPU time in nanoseconds, highest memory in bytes; INTERP_UNKNOWN when not measured. */
 INTERP_API uint64_t interp_result_wall_ns(const interp_result *r);
 INTERP_API uint64_t interp_result_cpu_ns(const interp_result *r);

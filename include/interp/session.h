@@ -78,7 +78,7 @@ INTERP_API void interp_session_set_userdata(interp_session *s, void *p);
 INTERP_API interp_status interp_request_new(interp_ctx *x, interp_request **out, interp_error **err);
 /** Frees a request; NULL is fine; legal right after a start. Exclusive. */
 INTERP_API void interp_request_free(interp_request *r);
-/** Applies a JSON object over what is set: the setters' names, code, stdin or stdin_base64, env {name: value}, options {…}, labels {name: value}. For the host's own JSON, never a model's.
+/** Applies a JSON object over what is set: the setters' names, code, stdin or stdin_base64, env {name: value}, args […], options {…}, labels {name: value}. For the host's own JSON, never a model's.
     All or nothing. T3. Errors: INVAL naming the key, LIMIT, NOMEM. */
 INTERP_API interp_status interp_request_set_json(interp_request *r, const char *json, size_t len, interp_error **err);
 /** Sets the code: bytes of text, at most 16 MiB, no NUL inside; n may be INTERP_NTS. T3. Errors: INVAL, LIMIT, NOMEM. */
@@ -91,6 +91,8 @@ INTERP_API interp_status interp_request_set_env(interp_request *r, const char *n
 INTERP_API interp_status interp_request_set_options(interp_request *r, const char *json, size_t len, interp_error **err);
 /** Sets a label for the audit trail: name of at most 64 letters, digits, '_', '.', '-', value UTF-8 of at most 256 bytes; at most 32. It stands for the session's label of that name. T3. Errors: INVAL, LIMIT, NOMEM. */
 INTERP_API interp_status interp_request_set_label(interp_request *r, const char *name, const char *value, interp_error **err);
+/** Adds an argument for the program of a one-shot language; len may be INTERP_NTS. At most 256, 14 KiB together, no NUL. T3. Errors: INVAL, LIMIT, NOMEM. */
+INTERP_API interp_status interp_request_add_arg(interp_request *r, const char *arg, size_t len, interp_error **err);
 /** Attaches a cancel object; NULL detaches. Holds a reference. T3. */
 INTERP_API interp_status interp_request_set_cancel(interp_request *r, interp_cancel *t, interp_error **err);
 

@@ -17,5 +17,8 @@ BLOB(probe_quick)
 BLOB(probe_sh)
 BLOB(probe_py)
 BLOB(options_json)
+BLOB(oneshot)
+BLOB(oneshot_template)
+BLOB(languages)
 #undef BLOB
 #endif

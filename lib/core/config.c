@@ -1,5 +1,5 @@
 /* config.c - how to open a session */
-#include "core.h"
+#include "oneshot.h"
 #include <string.h>
 
 enum { ENV_NAMES = 1024, ENV_BYTES = 32 * 1024 };
@@ -31,7 +31,7 @@ interp_status interp__env_set(struct interp__env *e, const struct interp__mem *m
     if (len > 255 || strchr(name, '=') || (name[0] >= '0' && name[0] <= '9') ||
         strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != len)
         return interp__fail(m, err, INTERP_E_INVAL, "env-name", "\"%.64s\" is not a name for an environment variable: letters, digits and _, not a digit first, at most 255", name);
-    if (!strcmp(name, "INTERP_CACHED") || !strcmp(name, "INTERP_WANT_CACHE"))
+    if (!strncmp(name, "INTERP_", 7) && (!strcmp(name + 7, "CACHED") || !strcmp(name + 7, "WANT_CACHE") || !strcmp(name + 7, "BUILD") || !strcmp(name + 7, "HEAP")))
         return interp__fail(m, err, INTERP_E_INVAL, "env-name", "environment variable %s is the library's own", name);
     if (n && memchr(v, 0, n))
         return interp__fail(m, err, INTERP_E_INVAL, "env-value", "the value of environment variable %s has a NUL byte", name);
@@ -81,14 +81,20 @@ interp_status interp__extra_set(struct interp__extra **list, const struct interp
     const char *dot = key ? strchr(key, '.') : NULL;
     if (!dot || dot == key || !dot[1] || strlen(key) > 128)
         return interp__fail(m, err, INTERP_E_INVAL, "option-unknown", "\"%.128s\" is not a backend's option: it must be \"<backend>.<key>\"", key ? key : "");
-    struct interp__extra *e = *list;
-    while (e && strcmp(e->key, key))
-        e = e->next;
+    return interp__text_set(list, m, key, json, len, UINT32_MAX, err);
+}
+interp_status interp__text_set(struct interp__extra **list, const struct interp__mem *m, const char *key, const char *json, size_t len, uint32_t max, interp_error **err)
+{
+    struct interp__extra *e = *list, **end = list;
+    uint32_t count = 0;
+    for (; e && strcmp(e->key, key); e = e->next, count++)
+        end = &e->next;
+    if (!e && count >= max)
+        return interp__fail(m, err, INTERP_E_LIMIT, "languages", "\"%.64s\" is one language too many: a config adds at most %u", key, (unsigned)max);
     char *copy = interp__strndup(m, json, len);
     if (copy && !e && (e = interp__alloc(m, sizeof *e))) {
         if ((e->key = interp__strndup(m, key, strlen(key)))) {
-            e->next = *list;
-            *list = e;
+            *end = e;   /* behind the others: the first that has a name wins */
         } else {
             interp__free(m, e);
             e = NULL;
@@ -152,6 +158,7 @@ void interp_config_free(interp_config *c)
     interp__extras_free(&c->extras, &x->mem);
     interp__redactions_free(&c->redactions, &x->mem);
     interp__host_files_free(&c->files, &x->mem);
+    interp__extras_free(&c->languages, &x->mem);
     interp_cancel_free(c->cancel);
     interp__free(&x->mem, c);
     interp__ctx_unref(x);
@@ -232,6 +239,53 @@ void interp__config_prepare(interp_config *c)
         b->ops.prepare(b->userdata, c->v.endpoint);
 }
 
+/* One more language, or another text for one of that name. It is made here only to be checked: the session makes it again for itself. */
+static interp_status add_language(struct interp_config *c, const struct interp__json *j, uint32_t node, interp_error **err)
+{
+    const struct interp__mem *m = &c->ctx->mem;
+    struct interp__oneshot *o = NULL;
+    struct interp__buf raw;
+    interp_status st = interp__oneshot_new(m, j, node, &o, err);
+    if (st)
+        return st;
+    interp__buf_init(&raw, m);
+    interp__json_write(&raw, j, node);
+    st = raw.bad ? interp__nomem(err) : interp__text_set(&c->languages, m, o->language.name, (char *)raw.p, raw.len, INTERP__LANGUAGES_MAX, err);
+    interp__buf_free(&raw);
+    interp__oneshot_free(o);
+    return st;
+}
+
+static interp_status languages(struct interp_config *c, const struct interp__json *j, uint32_t node, interp_error **err)
+{
+    const struct interp__json_node *n = interp__json_at(j, node);
+    if (n->type != INTERP__JSON_ARRAY)
+        return interp__fail(&c->ctx->mem, err, INTERP_E_INVAL, "option-type", "languages must be a list of objects, each a language");
+    interp_status st = INTERP_OK;
+    uint32_t i = node + 1;
+    for (uint32_t k = 0; k < n->count && !st; k++, i = interp__json_at(j, i)->next)
+        st = add_language(c, j, i, err);
+    return st;
+}
+
+interp_status interp_config_add_language(interp_config *c, const char *json, size_t len, interp_error **err)
+{
+    interp_status st = enter(c, err);
+    if (st)
+        return st;
+    struct interp__json j;
+    if (!json)
+        st = interp__fail(&c->ctx->mem, err, INTERP_E_INVAL, "argument", "interp_config_add_language: the text is NULL");
+    else {
+        st = interp__json_parse(&j, &c->ctx->mem, json, len == INTERP_NTS ? strlen(json) : len, err);
+        if (!st)
+            st = add_language(c, &j, 0, err);
+        interp__json_free(&j);
+    }
+    interp__leave(&c->guard);
+    return st;
+}
+
 static interp_status apply(struct interp_config *to, const struct interp__json *j, interp_error **err)
 {
     const struct interp__mem *m = &to->ctx->mem;
@@ -251,6 +305,8 @@ static interp_status apply(struct interp_config *to, const struct interp__json *
                 st = interp__env_set_json(&to->env, m, j, i, ENV_NAMES, ENV_BYTES, err);
             else if (!strcmp(key, "redact"))
                 st = interp__redactions_set_json(&to->redactions, m, j, i, err);
+            else if (!strcmp(key, "languages"))
+                st = languages(to, j, i, err);
             else if (!strcmp(key, "labels"))
                 st = interp__labels_set_json(&to->labels, m, j, i, err);
             else if (!strcmp(key, "audit")) {
@@ -301,6 +357,8 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
             st = interp__extra_set(&next.extras, m, e->key, e->json, strlen(e->json), err);
         if (!st)
             st = interp__redactions_copy(&next.redactions, &c->redactions, m, err);
+        for (struct interp__extra *e = c->languages; e && !st; e = e->next)
+            st = interp__text_set(&next.languages, m, e->key, e->json, strlen(e->json), INTERP__LANGUAGES_MAX, err);
         if (!st && (next.env.text.bad || interp__host_files_copy(&next.files, &c->files, m)))
             st = interp__nomem(err);
         if (!st)
@@ -313,10 +371,10 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
         c->redactions = next.redactions, next.redactions = redactions;
         struct interp__config_values v = c->v;
         struct interp__env env = c->env, labels = c->labels;
-        struct interp__extra *extras = c->extras;
+        struct interp__extra *extras = c->extras, *texts = c->languages;
         struct interp__host_files files = c->files;
-        c->v = next.v, c->env = next.env, c->extras = next.extras, c->files = next.files;
-        next.v = v, next.env = env, next.extras = extras, next.files = files;
+        c->v = next.v, c->env = next.env, c->extras = next.extras, c->files = next.files, c->languages = next.languages;
+        next.v = v, next.env = env, next.extras = extras, next.files = files, next.languages = texts;
         struct interp__buf audit = c->audit;
         c->labels = next.labels, c->audit = next.audit;
         next.labels = labels, next.audit = audit;
@@ -331,8 +389,26 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
     interp__extras_free(&next.extras, m);
     interp__redactions_free(&next.redactions, m);
     interp__host_files_free(&next.files, m);
+    interp__extras_free(&next.languages, m);
     interp__leave(&c->guard);
     return st;
+}
+
+const char *interp_config_languages_json(interp_config *c, size_t *len)
+{
+    if (enter(c, NULL))
+        return NULL;
+    struct interp__buf *b = &c->json;
+    struct interp__oneshot *own = NULL;
+    interp__buf_free(b);
+    const char *t = NULL;
+    if (!interp__oneshots_new(&c->ctx->mem, c->languages, &own, NULL) && !interp__languages_json(c->ctx, own, b))
+        t = interp__buf_text(b);
+    if (t && len)
+        *len = b->len;
+    interp__oneshots_free(&own);
+    interp__leave(&c->guard);
+    return t;
 }
 
 const char *interp_config_json(interp_config *c, size_t *len)
@@ -353,6 +429,12 @@ const char *interp_config_json(interp_config *c, size_t *len)
     interp__buf_str(b, "],\"redact\":");
     interp__redactions_json(&c->redactions, b);
     interp__host_files_write(&c->files, b);
+    interp__buf_str(b, ",\"languages\":[");
+    for (const struct interp__extra *e = c->languages; e; e = e->next) {
+        interp__buf_str(b, e == c->languages ? "" : ",");
+        interp__json_text(b, e->key, strlen(e->key));
+    }
+    interp__buf_str(b, "]");
     if (c->audit.len) {
         interp__buf_str(b, ",\"audit\":");
         interp__buf_add(b, c->audit.p, c->audit.len);

@@ -135,6 +135,7 @@ struct interp_ctx {
     atomic_int freed;                              /* the host has let go of it; children keep it */
     struct interp__backend *backends;
     struct interp__code *codes;
+    struct interp__oneshot *oneshots;              /* those of languages.json */
     struct interp__agent agents[2];
     struct interp_call *ready, **ready_end;        /* LOOP: calls with news, in order */
     uint8_t dispatching;                           /* LOOP: what becomes ready needs no wake-up, interp_ctx_next comes after */
@@ -174,6 +175,8 @@ interp_status interp__env_set_json(struct interp__env *e, const struct interp__m
 interp_status interp__label_set(struct interp__env *e, const struct interp__mem *m, const char *name, const char *value, interp_error **err);
 interp_status interp__labels_set_json(struct interp__env *e, const struct interp__mem *m, const struct interp__json *j, uint32_t object, interp_error **err);
 interp_status interp__extra_set(struct interp__extra **list, const struct interp__mem *m, const char *key, const char *json, size_t len, interp_error **err);
+/* Sets the text of a key in a list of at most max. */
+interp_status interp__text_set(struct interp__extra **list, const struct interp__mem *m, const char *key, const char *json, size_t len, uint32_t max, interp_error **err);
 void interp__extras_free(struct interp__extra **list, const struct interp__mem *m);
 /* What a config adds to the context's redaction; items never change, so that copies share them. */
 struct interp__redactions { struct interp__redaction **p; size_t n; };
@@ -209,6 +212,7 @@ struct interp_config {
     struct interp__host_files files;
     struct interp__extra *extras;
     struct interp__redactions redactions;
+    struct interp__extra *languages;               /* name and text of each */
     interp_cancel *cancel;
     struct interp__env labels;
     struct interp__buf audit;                      /* JSON object or empty */
@@ -223,6 +227,8 @@ struct interp_request {
     struct interp__env env;
     struct interp__buf options;                    /* JSON object or empty */
     struct interp__env labels;
+    struct interp__buf args;                       /* NUL behind each */
+    uint32_t nargs;
     interp_cancel *cancel;
 };
 interp_status interp__options_set(void *values, int is_request, const struct interp__mem *m, const char *key, const struct interp__json *j, uint32_t node, int *known, interp_error **err);
@@ -238,13 +244,16 @@ void interp__config_prepare(interp_config *c);                                  
 
 /* ---------------------------------------------------------------- languages.c */
 struct interp__language {
-    const char *name, *alias, *const *candidates, *const *args;
+    const char *name, *const *aliases, *const *candidates, *const *args;
+    const struct interp__oneshot *oneshot;         /* a program each time: oneshot.h */
     uint8_t kind, caches;
     const uint8_t *driver, *driver_end, *code_template, *template_end, *boot, *boot_end;   /* boot: the argument after args; NULL: none */
     const char *minimum;                           /* "Python 3.6" */
 };
-const struct interp__language *interp__language_find(const char *name);
-const struct interp__language *interp__language_at(uint32_t i);                /* NULL past the end */
+const struct interp__language *interp__language_stateful(const char *name);    /* one with kernels that keep state, by name or alias */
+/* By name or alias: stateful, then the session's own, then the built-in one-shots. An error names what there is. */
+interp_status interp__language_find(struct interp_session *s, const char *name, const struct interp__language **out, interp_error **err);
+interp_status interp__languages_builtin(interp_ctx *x, struct interp__oneshot **out, interp_error **err);   /* made at first use; the context's */
 extern const char *const interp__base_env[];
 
 /* ---------------------------------------------------------------- result */
@@ -263,6 +272,9 @@ struct interp_result {
     struct interp__buf dropped;                    /* JSON members of dropped parts per bundle, NUL between */
     char *error_json, *error_type, *error_message, *error_traceback;   /* error_json: the guest's object, re-made; NULL when none */
     size_t type_len, message_len, traceback_len;
+    char *hint, *build_output;                     /* build_output: what a one-shot's compiler said; NULL: no build */
+    size_t hint_len, build_len;
+    const char *step;                              /* static: "compile", "run" or "" */
     uint64_t wall_ns, cpu_ns, memory_peak;
     uint32_t oom_kills, limits_hit;
     struct interp__late *late;
@@ -291,8 +303,9 @@ struct interp__kframes {
     const struct interp__mem *mem;
     struct interp__buf frame;                      /* header, json, bin of the frame under way */
     uint64_t total;                                /* bytes of parts kept */
-    uint8_t final, word;
-    interp_result *result;                         /* gets value, displays, error, exit_code */
+    uint8_t final, word, build;                    /* build: status of frame b */
+    uint8_t oneshot;                               /* takes frame b */
+    interp_result *result;                         /* gets value, displays, error, exit_code, build_output */
     struct interp__buf code;                       /* cached code (frame c) */
 };
 void interp__kframes_init(struct interp__kframes *k, const struct interp__mem *m, interp_result *r);
@@ -356,6 +369,7 @@ struct interp__kernel {
     struct interp__kernel *next;
     const struct interp__language *language;
     char *name;
+    char tag[2 * WIRE_ID + 1];                     /* of its build directory; empty unless it is a one-shot */
     uint16_t id, channel;                          /* channel: KERNEL_START's */
     enum { INTERP__KERNEL_DEAD, INTERP__KERNEL_STARTING, INTERP__KERNEL_ALIVE } state;
     uint8_t want_cache, sent_cached, stopping, had_exec;
@@ -381,7 +395,7 @@ struct interp__exec {
     uint8_t own;                                   /* the library's: no number, no late output, no result for the host */
     uint8_t id[WIRE_ID];
     uint64_t cpu, idle_output, heard;              /* heard: when it began to run, or last gave output or was given room for it */
-    uint64_t number, started, deadline, timeout, grace;   /* deadline: the host's own, for when the agent does not answer */
+    uint64_t number, started, deadline, timeout, compile, grace;   /* deadline: the host's own, for when the agent does not answer */
     uint16_t base;
     uint32_t token;
     struct interp__buf code, input, env;           /* code: what goes on the base channel */
@@ -422,6 +436,7 @@ struct interp_session {
     struct interp__env labels;
     struct interp__audit *audit;                   /* the context's, when there was one at the open */
     uint8_t audit_opened, audit_closed;
+    struct interp__oneshot *oneshots;              /* the config's languages */
     char id[2 * WIRE_ID + 1];
     uint8_t id_bytes[WIRE_ID];
     struct wire_peer peer;
@@ -527,6 +542,11 @@ void interp__facts_text(const struct interp__facts *f, const struct interp_sessi
 /* live.c */
 int  interp__hold_put(struct interp_call *c, int stream, uint64_t offset, const uint8_t *p, size_t n, size_t raw);   /* 1: it keeps the credit of raw */
 void interp__hold_release(struct interp_call *c);                               /* gives its credit back: nothing is stalled any more */
+void interp__host_error(interp_result *r, const char *type, const char *message, const char *traceback);
+const char *interp__session_path(const struct interp_session *s);              /* PATH of its kernels */
+/* build.c: execs of one-shot languages */
+void interp__build_exit(struct interp_session *s, struct interp__exec *e, const struct wire_exit *m);   /* outcome and cause of one whose process has ended */
+void interp__build_finish(struct interp_session *s, struct interp__exec *e, interp_result *r);   /* its structured error, once its output is complete */
 /* redact.c: what comes from a sandbox passes here before anybody sees it */
 /* Redacts into s->redacted; *r is made at first use. Without memory a label stands for the bytes. */
 void interp__redact_out(struct interp_session *s, struct interp__redactor **r, const void *p, size_t n);

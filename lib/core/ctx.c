@@ -1,6 +1,6 @@
 /* ctx.c - the context: what sessions share */
 #include "blobs.h"
-#include "core.h"
+#include "oneshot.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -95,6 +95,7 @@ static void destroy(interp_ctx *x)
         next = c->next;
         interp__free(&x->mem, c);
     }
+    interp__oneshots_free(&x->oneshots);
     for (int i = 0; i < 2; i++)
         interp__free(&x->mem, x->agents[i].p);
     interp__audit_free(x->audit, forked);   /* its last record still goes to the host's callback */

@@ -1,5 +1,5 @@
 /* exec.c - one exec from request to result: who says what, and what is left of the kernel */
-#include "core.h"
+#include "oneshot.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 
 /* Output that a consumer may leave unpulled once its exec is being ended; more is a gap. */
 #define ENDING_MAX ((size_t)1 << 20)
+#define READY_NS (UINT64_C(20) * 1000000000)    /* for the start of a one-shot's shell that nobody waits for */
 
 struct interp__exec *interp__exec_by_id(struct interp_session *s, const uint8_t id[WIRE_ID])
 {
@@ -168,9 +169,13 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
     e->input_closed = !e->interactive;
     build_code(e, r);
     interp__buf_add(&e->input, r->input.p, r->input.len);
-    if (k->language->kind == WIRE_KIND_SCRIPT)
+    if (k->language->oneshot)
+        interp__oneshot_prefix(k->language->oneshot, &e->env, (const char *)r->code.p, r->code.len, &r->env, &r->args);
+    else if (k->language->kind == WIRE_KIND_SCRIPT)
         env_prefix(&e->env, &r->env);
     interp__audit_who(s, e, r);
+    e->frames.oneshot = k->language->oneshot != NULL;
+    e->compile = interp__ms(r->v.compile_timeout_set ? r->v.compile_timeout : s->v.compile_timeout_set ? s->v.compile_timeout : INTERP_FOREVER);
     interp_result *v = e->result;
     if (v) {
         v->number = e->number;
@@ -203,7 +208,8 @@ void interp__exec_room(struct interp_session *s, struct interp__exec *e)
 uint64_t interp__exec_silent_due(const struct interp__exec *e)
 {
     const struct interp_call *c = e->call;
-    if (!e->sent || e->ending || e->idle_output == INTERP__NEVER || e->kernel->state != INTERP__KERNEL_ALIVE || c->events || c->current || c->hold[0].raw || c->hold[1].raw)
+    if (!e->sent || e->ending || e->idle_output == INTERP__NEVER || e->kernel->state != INTERP__KERNEL_ALIVE || c->events || c->current || c->hold[0].raw || c->hold[1].raw ||
+        (e->frames.oneshot && e->frames.build != WIRE_BUILD_DONE))
         return INTERP__NEVER;
     return interp__after(interp__after(e->heard, e->idle_output), interp__after(e->grace, INTERP__SLACK_NS));
 }
@@ -226,7 +232,7 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
     e->rx_left[0] = e->rx_left[1] = e->rx_left[2] = WIRE_WINDOW;
     struct wire_exec m = { .kernel = k->id, .base = e->base, .flags = (e->has_input ? WIRE_EXEC_STDIN : 0u) | (s->v.merge && !e->own ? WIRE_EXEC_MERGE : 0u), .number = (uint32_t)e->number, .token = e->token,
                            .code_bytes = (uint32_t)e->code.len, .timeout_ns = left, .grace_ns = e->grace, .prefix = { e->env.p, (uint16_t)e->env.len },
-                           .cpu_ns = e->cpu, .idle_ns = e->idle_output };
+                           .cpu_ns = e->cpu, .idle_ns = e->idle_output, .build_ns = e->compile };
     memcpy(m.id, e->id, WIRE_ID);
     struct interp__buf b;
     interp__buf_init(&b, &s->mem);
@@ -423,6 +429,7 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     interp_result *r = e->result;
     struct interp__kernel *k = e->kernel;
     struct interp_call *c = e->call;
+    int started = e->sent && k->ready_status == 0;
     for (int i = 0; i < 2; i++)
         if (e->redact[i] || e->clean[i]) {
             s->redacted.len = 0;
@@ -447,6 +454,8 @@ static void finish(struct interp_session *s, struct interp__exec *e)
         r->spill[i].mem = &r->mem;
         interp__spill_init(d, &s->mem, s->v.spill);
     }
+    if (k->language->oneshot)
+        interp__build_finish(s, e, r);
     if (!e->own) {
         interp__late_remember(s, e);
         interp__late_give(s, r);
@@ -468,6 +477,9 @@ static void finish(struct interp_session *s, struct interp__exec *e)
         k->current = k->queued;
         k->queued = NULL;
         interp__exec_send(s, k->current);
+    } else if (k->language->oneshot && !k->current && k->state == INTERP__KERNEL_DEAD && started && !s->gone && !k->stopping) {
+        interp__kernel_start(s, k, READY_NS);   /* takes away what was built, and is there for the next exec */
+        interp__session_flush(s);
     }
     if (own)
         interp__probe_ended(s, c, k);
@@ -489,7 +501,7 @@ void interp__exec_end(struct interp_session *s, struct interp__exec *e, int32_t 
     finish(s, e);
 }
 
-static void host_error(interp_result *r, const char *type, const char *message, const char *traceback)
+void interp__host_error(interp_result *r, const char *type, const char *message, const char *traceback)
 {
     struct interp__buf b;
     size_t nm = strlen(message), nt = strlen(traceback);
@@ -533,8 +545,20 @@ void interp__exec_deny(struct interp_session *s, struct interp__exec *e, const c
     if (b.bad)
         interp__buf_free(&b);
     r->denied = (char *)b.p;
-    host_error(r, "Denied", reason, "");
+    interp__host_error(r, "Denied", reason, "");
     interp__exec_end(s, e, INTERP_OUTCOME_DENIED, rule, INTERP_STATE_PRESERVED, 0);
+}
+
+const char *interp__session_path(const struct interp_session *s)
+{
+    const char *path = "PATH=";
+    for (int i = 0; interp__base_env[i]; i++)
+        if (!strncmp(interp__base_env[i], "PATH=", 5))
+            path = interp__base_env[i];
+    for (size_t at = 0; at < s->env.text.len; at += strlen((char *)s->env.text.p + at) + 1)
+        if (!strncmp((char *)s->env.text.p + at, "PATH=", 5))
+            path = (char *)s->env.text.p + at;
+    return path + 5;
 }
 
 /* The kernel did not start: the agent said why in KERNEL_READY. */
@@ -543,14 +567,8 @@ static void not_run(struct interp_session *s, struct interp__exec *e)
     struct interp__kernel *k = e->kernel;
     const struct interp__language *l = k->language;
     interp_result *r = e->result;
-    const char *said = k->ready_text ? k->ready_text : "", *path = "PATH=";
+    const char *said = k->ready_text ? k->ready_text : "";
     char text[768];
-    for (int i = 0; interp__base_env[i]; i++)
-        if (!strncmp(interp__base_env[i], "PATH=", 5))
-            path = interp__base_env[i];
-    for (size_t at = 0; at < s->env.text.len; at += strlen((char *)s->env.text.p + at) + 1)
-        if (!strncmp((char *)s->env.text.p + at, "PATH=", 5))
-            path = (char *)s->env.text.p + at;
     r->state = INTERP_STATE_RESET;
     r->ran = 0;
     r->outcome = INTERP_OUTCOME_ERROR;
@@ -563,20 +581,20 @@ static void not_run(struct interp_session *s, struct interp__exec *e)
             own = own->next;
         if (own) {
             snprintf(text + n, sizeof text - n, " %s, which the config names, inside the sandbox; name one that is there and that the sandbox's user may run", own->path);
-            host_error(r, "InterpreterNotFound", text, "");
+            interp__host_error(r, "InterpreterNotFound", text, "");
             break;
         }
         for (int i = 0; l->candidates[i]; i++)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s %s", i ? "," : "", l->candidates[i]);
-        snprintf(text + n, sizeof text - n, " in %.400s inside the sandbox; install %s%s", path + 5, l->minimum, strpbrk(l->minimum, "0123456789") ? " or newer" : "");
-        host_error(r, "InterpreterNotFound", text, "");
+        snprintf(text + n, sizeof text - n, " in %.400s inside the sandbox; install %s%s", interp__session_path(s), l->minimum, strpbrk(l->minimum, "0123456789") ? " or newer" : "");
+        interp__host_error(r, "InterpreterNotFound", text, "");
         break;
     }
     case WIRE_READY_LIMIT:
         r->outcome = INTERP_OUTCOME_LIMIT;
         r->cause = "pids";
         snprintf(text, sizeof text, "the sandbox's limit on processes kept the %s kernel from starting; end background processes or raise pids", l->name);
-        host_error(r, "LimitReached", text, "");
+        interp__host_error(r, "LimitReached", text, "");
         break;
     case WIRE_READY_TIMEOUT:
         r->outcome = INTERP_OUTCOME_TIMEOUT;
@@ -595,7 +613,7 @@ static void not_run(struct interp_session *s, struct interp__exec *e)
             r->signal = k->ready_signal;
         } else
             snprintf(text, sizeof text, "the %s interpreter ended with code %d before it was ready", l->name, (int)k->ready_exit);
-        host_error(r, "InterpreterFailed", text, said);
+        interp__host_error(r, "InterpreterFailed", text, said);
         break;
     default:   /* the kernel had died before; the next exec starts one */
         r->outcome = INTERP_OUTCOME_CRASHED;
@@ -694,6 +712,8 @@ void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const s
         if (r->state == INTERP_STATE_PRESERVED)   /* it gave its word and was gone before the exec's end */
             r->state = lost_state;
     }
+    if (k->language->oneshot)
+        interp__build_exit(s, e, m);
     if (m->how == WIRE_HOW_FINAL || m->flags & WIRE_EXIT_SAVED)   /* what a shell saved is there for the next one */
         k->had_exec = 1;
     if (m->kernel_state == WIRE_KERNEL_UNPROVEN) {

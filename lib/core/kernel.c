@@ -1,5 +1,7 @@
 /* kernel.c - kernels of a session as the host sees them: start (from cached code where there is some), readiness, end */
 #include "core.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 struct interp__kernel *interp__kernel_find(struct interp_session *s, const struct interp__language *l, const char *name)
@@ -26,12 +28,16 @@ struct interp__kernel *interp__kernel_add(struct interp_session *s, const struct
     if (id > INTERP__KERNELS_MAX)
         return NULL;
     struct interp__kernel *k = interp__alloc(&s->mem, sizeof *k);
-    if (!k || !(k->name = interp__strndup(&s->mem, name, strlen(name)))) {
+    uint8_t tag[WIRE_ID];
+    if (!k || !(k->name = interp__strndup(&s->mem, name, strlen(name))) || (l->oneshot && interp__random(tag, sizeof tag))) {
+        interp__free(&s->mem, k ? k->name : NULL);
         interp__free(&s->mem, k);
         return NULL;
     }
     k->language = l;
     k->id = id;
+    for (unsigned i = 0; l->oneshot && i < sizeof tag; i++)
+        snprintf(k->tag + 2 * i, 3, "%02x", tag[i]);
     interp__kframes_init(&k->frames, &s->mem, NULL);
     k->next = s->kernels;
     s->kernels = k;
@@ -199,6 +205,13 @@ static void put_env(struct wire_out *o, struct interp_session *s, const struct i
         list[n++] = "INTERP_CACHED=1";
     else if (k->want_cache)
         list[n++] = "INTERP_WANT_CACHE=1";
+    char build[32 + sizeof k->tag], heap[32];
+    if (k->language->oneshot) {   /* heap: what a runtime that counts its own memory may take of it */
+        snprintf(build, sizeof build, "INTERP_BUILD=%s", k->tag);
+        snprintf(heap, sizeof heap, "INTERP_HEAP=%" PRIu64, s->v.memory / 2 >> 20);
+        list[n++] = build;
+        list[n++] = heap;
+    }
     interp__wire_put_u16(o, (uint16_t)(n + s->env.count));
     for (uint16_t i = 0; i < n; i++)
         interp__wire_put_string(o, list[i], strlen(list[i]));
@@ -239,7 +252,7 @@ static void start(struct interp_session *s, struct interp__kernel *k, uint64_t t
     }
     struct wire_out o = { b.p, b.p + WIRE_PAYLOAD_MAX, 0 };
     struct wire_start m = { .kernel = k->id, .channel = k->channel, .kind = l->kind,
-                            .flags = (uint8_t)((k->sent_cached ? WIRE_START_CACHED : 0) | (k->want_cache ? WIRE_START_WANT_CACHE : 0)), .timeout_ns = timeout_ns };
+                            .flags = (uint8_t)((k->sent_cached ? WIRE_START_CACHED : 0) | (k->want_cache ? WIRE_START_WANT_CACHE : 0) | (l->oneshot ? WIRE_START_ONESHOT : 0)), .timeout_ns = timeout_ns };
     if (k->sent_cached)
         m.id = k->cached_id;
     interp__wire_put_start(&o, &m);

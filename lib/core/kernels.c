@@ -19,8 +19,8 @@ static interp_status stop_start(interp_session *s, const char *language, const c
         st = interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "%s: %s is NULL", what, language ? "call" : "language");
     if (!st)
         st = interp__session_usable(s, err);
-    if (!st && !(l = interp__language_find(language)))
-        st = interp__fail(&s->mem, err, INTERP_E_INVAL, "language-unknown", "\"%.64s\" is not a language of this library: python, javascript, bash and sh are", language);
+    if (!st)
+        st = interp__language_find(s, language, &l, err);
     if (!st && (!(k = interp__kernel_find(s, l, kernel ? kernel : "default")) || k->hidden))
         st = interp__fail(&s->mem, err, INTERP_E_NOT_FOUND, "kernel-unknown", "no kernel \"%.64s\" of %s has been started in this session", kernel ? kernel : "default", l->name);
     if (!st && !(c = interp__call_new(s, kind, NULL)))

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUNDLES_MAX = 256, PARTS_MAX = 16, TOTAL_MAX = 64 << 20, CODE_CACHE_MAX = 1 << 20 };
+enum { BUNDLES_MAX = 256, PARTS_MAX = 16, TOTAL_MAX = 64 << 20, CODE_CACHE_MAX = 1 << 20, BUILD_MAX = 256 << 10 };
 
 void interp__kframes_init(struct interp__kframes *k, const struct interp__mem *m, interp_result *r)
 {
@@ -178,8 +178,15 @@ static int take(struct interp__kframes *k, const struct kframe *f, const uint8_t
         return k->result ? -1 : 0;   /* the agent reads it; KERNEL_READY has what it says */
     case 'o':
         return 0;
+    case 'b':
+        if (!k->result || !k->oneshot || k->build || f->bin_len > BUILD_MAX)
+            return -1;
+        k->build = f->status;
+        if (f->bin_len && (k->result->build_output = interp__strndup(k->mem, bin, f->bin_len)))
+            k->result->build_len = f->bin_len;
+        return 0;
     case 'd': case 'f':
-        if (!k->result)
+        if (!k->result || k->oneshot)
             return -1;
         break;
     default:

@@ -89,10 +89,10 @@ interp_status interp__mount_add(struct interp__host_files *h, const struct inter
 
 interp_status interp__interpreter_set(struct interp__host_files *h, const struct interp__mem *m, const char *language, const char *path, interp_error **err)
 {
-    const struct interp__language *l = language ? interp__language_find(language) : NULL;
+    const struct interp__language *l = language ? interp__language_stateful(language) : NULL;
     interp_status st = INTERP_OK;
     if (!l)
-        return interp__fail(m, err, INTERP_E_INVAL, "option-value", "interpreters: there is no language \"%.64s\"", language ? language : "");
+        return interp__fail(m, err, INTERP_E_INVAL, "option-value", "interpreters: there is no language \"%.64s\" with kernels; others find their programs by PATH and runtimes", language ? language : "");
     char *copy = path_copy(m, "interpreter", path, &st, err);
     if (!copy)
         return st;

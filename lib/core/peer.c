@@ -139,6 +139,8 @@ static int data(struct interp_session *s, const struct wire_frame *f)
             interp__kernel_stop(s, e->kernel);
             e->deadline = interp__min(e->deadline, interp__after(interp__now(), INTERP__SLACK_NS));
         }
+        if (e->frames.oneshot)   /* its build is over: its program's silence begins */
+            e->heard = interp__now();
         interp__peer_credit(s, f->channel, f->size);
         return 0;
     }

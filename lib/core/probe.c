@@ -31,7 +31,7 @@ static void put_script(struct interp__buf *b, const struct interp__probe *p)
 static interp_status run(struct interp_session *s, struct interp_call *c, interp_error **err)
 {
     struct interp__probe *p = s->probe;
-    const struct interp__language *l = interp__language_find(p->shell ? "sh" : "python");
+    const struct interp__language *l = interp__language_stateful(p->shell ? "sh" : "python");
     struct interp__kernel *k = interp__kernel_find(s, l, HIDDEN);
     interp_request r = { .ctx = s->ctx };
     if (!k && !(k = interp__kernel_add(s, l, HIDDEN)))

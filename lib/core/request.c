@@ -2,7 +2,7 @@
 #include "core.h"
 #include <string.h>
 
-enum { CODE_MAX = 16 << 20, INPUT_MAX = 64 << 20, OPTIONS_MAX = 16384, ENV_NAMES = 256, ENV_BYTES = 14 * 1024 };
+enum { CODE_MAX = 16 << 20, INPUT_MAX = 64 << 20, OPTIONS_MAX = 16384, ENV_NAMES = 256, ENV_BYTES = 14 * 1024, ARGS_MAX = 256, ARGS_BYTES = 14 * 1024 };
 
 interp_status interp_request_new(interp_ctx *x, interp_request **out, interp_error **err)
 {
@@ -20,6 +20,7 @@ interp_status interp_request_new(interp_ctx *x, interp_request **out, interp_err
     interp__buf_init(&r->options, &x->mem);
     interp__buf_init(&r->env.text, &x->mem);
     interp__buf_init(&r->labels.text, &x->mem);
+    interp__buf_init(&r->args, &x->mem);
     if (interp__request_defaults(&r->v, &x->mem)) {
         interp_request_free(r);
         return interp__nomem(err);
@@ -37,6 +38,7 @@ static void contents_free(struct interp_request *r)
     interp__buf_free(&r->code);
     interp__buf_free(&r->input);
     interp__buf_free(&r->options);
+    interp__buf_free(&r->args);
 }
 
 void interp_request_free(interp_request *r)
@@ -118,6 +120,47 @@ static interp_status set_options(struct interp_request *r, const struct interp__
     interp__buf_free(&r->options);
     r->options = raw;
     return INTERP_OK;
+}
+
+static interp_status add_arg(struct interp_request *r, const char *p, size_t n, interp_error **err)
+{
+    const struct interp__mem *m = &r->ctx->mem;
+    if (n && memchr(p, 0, n))
+        return interp__fail(m, err, INTERP_E_INVAL, "args", "argument %u has a NUL byte", (unsigned)r->nargs + 1);
+    if (r->nargs >= ARGS_MAX || n > ARGS_BYTES || r->args.len + n + 1 > ARGS_BYTES)
+        return interp__fail(m, err, INTERP_E_LIMIT, "args", "argument %u is one too many: at most %d and %d bytes together; put data into a file or stdin", (unsigned)r->nargs + 1, ARGS_MAX, ARGS_BYTES);
+    if (interp__buf_reserve(&r->args, n + 1)) {
+        r->args.bad = 0;
+        return interp__nomem(err);
+    }
+    interp__buf_add(&r->args, p, n);
+    interp__buf_add(&r->args, "", 1);
+    r->nargs++;
+    return INTERP_OK;
+}
+
+static interp_status set_args(struct interp_request *r, const struct interp__json *j, uint32_t node, interp_error **err)
+{
+    const struct interp__json_node *list = interp__json_at(j, node);
+    if (list->type != INTERP__JSON_ARRAY)
+        return interp__fail(&r->ctx->mem, err, INTERP_E_INVAL, "option-type", "args must be a list of strings");
+    interp_status st = INTERP_OK;
+    uint32_t i = node + 1;
+    for (uint32_t k = 0; k < list->count && !st; k++, i = interp__json_at(j, i)->next) {
+        const struct interp__json_node *n = interp__json_at(j, i);
+        st = n->type == INTERP__JSON_STRING ? add_arg(r, interp__json_string(j, n), n->text_len, err) : interp__fail(&r->ctx->mem, err, INTERP_E_INVAL, "option-type", "args must be a list of strings");
+    }
+    return st;
+}
+
+interp_status interp_request_add_arg(interp_request *r, const char *arg, size_t len, interp_error **err)
+{
+    interp_status st = enter(r, err);
+    if (st)
+        return st;
+    st = arg ? add_arg(r, arg, len == INTERP_NTS ? strlen(arg) : len, err) : interp__fail(&r->ctx->mem, err, INTERP_E_INVAL, "argument", "interp_request_add_arg: the argument is NULL");
+    interp__leave(&r->guard);
+    return st;
 }
 
 interp_status interp_request_set_code(interp_request *r, const void *p, size_t n, interp_error **err)
@@ -222,6 +265,8 @@ static interp_status apply_member(struct interp_request *to, const struct interp
         return set_options(to, j, i, err);
     if (!strcmp(key, "labels"))
         return interp__labels_set_json(&to->labels, m, j, i, err);
+    if (!strcmp(key, "args"))
+        return set_args(to, j, i, err);
     return interp__fail(m, err, INTERP_E_INVAL, "option-unknown", "a request has no member \"%.64s\"", key);
 }
 
@@ -238,6 +283,7 @@ interp_status interp_request_set_json(interp_request *r, const char *json, size_
     interp__buf_init(&next.options, m);
     interp__buf_init(&next.env.text, m);
     interp__buf_init(&next.labels.text, m);
+    interp__buf_init(&next.args, m);
     if (!json)
         st = interp__fail(m, err, INTERP_E_INVAL, "argument", "interp_request_set_json: the text is NULL");
     else {
@@ -268,6 +314,8 @@ interp_status interp_request_set_json(interp_request *r, const char *json, size_
             r->code = next.code, r->has_code = 1, next.code = old.code;
         if (next.has_input)
             r->input = next.input, r->has_input = 1, next.input = old.input;
+        if (next.args.len)
+            r->args = next.args, r->nargs = next.nargs, next.args = old.args;
         if (next.options.len)
             r->options = next.options, next.options = old.options;
     }

@@ -10,7 +10,7 @@ interp_result *interp__result_new(const struct interp__mem *m)
     r->mem = *m;
     r->exit_code = r->signal = r->line = r->ran = INTERP_NONE;
     r->state = INTERP_STATE_GONE;
-    r->cause = r->interrupted = "";
+    r->cause = r->interrupted = r->step = "";
     r->claimed_by = "host";
     r->wall_ns = r->cpu_ns = r->memory_peak = INTERP_UNKNOWN;
     interp__buf_init(&r->dropped, &r->mem);
@@ -35,7 +35,7 @@ void interp_result_free(interp_result *r)
         r->late[i].data.mem = &m;
         interp__buf_free(&r->late[i].data);
     }
-    void *own[] = { r->parts, r->late, r->error_json, r->error_type, r->error_message, r->error_traceback, r->session, r->language, r->kernel, r->redactions, r->denied,
+    void *own[] = { r->parts, r->late, r->error_json, r->error_type, r->error_message, r->error_traceback, r->hint, r->build_output, r->session, r->language, r->kernel, r->redactions, r->denied,
                     (void *)atomic_load(&r->json), r->dropped.p };
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         interp__free(&m, own[i]);
@@ -156,6 +156,18 @@ const char *interp_result_error_message(const interp_result *r, size_t *len)
 const char *interp_result_error_traceback(const interp_result *r, size_t *len)
 {
     return give(r ? r->error_traceback : NULL, r ? r->traceback_len : 0, len);
+}
+const char *interp_result_hint(const interp_result *r, size_t *len)
+{
+    return give(r ? r->hint : NULL, r ? r->hint_len : 0, len);
+}
+const char *interp_result_step(const interp_result *r)
+{
+    return r ? r->step : "";
+}
+const char *interp_result_compile_output(const interp_result *r, size_t *len)
+{
+    return give(r ? r->build_output : NULL, r ? r->build_len : 0, len);
 }
 int32_t interp_result_error_line(const interp_result *r)
 {

@@ -143,6 +143,7 @@ static void verdict(struct interp__buf *b, const interp_result *r)
     word(b, "state", interp__state_name(r->state));
     interp__buf_fmt(b, ",\"ran\":%s", r->ran == INTERP_NONE ? "null" : r->ran ? "true" : "false");
     word(b, "interrupted", r->interrupted);
+    word(b, "step", r->step);
     if (r->exit_code == INTERP_NONE)
         interp__buf_str(b, ",\"exit_code\":null");
     else
@@ -197,7 +198,24 @@ void interp__result_build_json(const interp_result *r, struct interp__buf *b)
         bundle(b, r, i, 0);
     }
     interp__buf_str(b, "],\"error\":");
-    interp__buf_str(b, r->error_json ? r->error_json : "null");
+    static const char no_hint[] = "\"hint\":null}";
+    size_t n = r->error_json ? strlen(r->error_json) : 0;
+    if (r->hint && n >= sizeof no_hint && !strcmp(r->error_json + n - (sizeof no_hint - 1), no_hint)) {
+        interp__buf_add(b, r->error_json, n - 5);
+        interp__json_text(b, r->hint, r->hint_len);
+        interp__buf_str(b, "}");
+    } else
+        interp__buf_str(b, n ? r->error_json : "null");
+    interp__buf_str(b, ",\"hint\":");
+    if (r->hint)
+        interp__json_text(b, r->hint, r->hint_len);
+    else
+        interp__buf_str(b, "null");
+    interp__buf_str(b, ",\"compile_output\":");
+    if (r->build_output)
+        interp__json_text(b, r->build_output, r->build_len);
+    else
+        interp__buf_str(b, "null");
     interp__buf_str(b, ",\"files\":null");
     usage(b, r);
     interp__buf_fmt(b, ",\"network\":[],\"redactions\":%s,\"denied\":%s,\"late\":[", r->redactions ? r->redactions : "{}", r->denied ? r->denied : "null");

@@ -1,5 +1,5 @@
 /* session.c - sessions: open, exec, close, and the blocking forms, which are start + wait + finish and nothing else */
-#include "core.h"
+#include "oneshot.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,6 +75,7 @@ void interp__session_unref(struct interp_session *s)
     interp__buf_free(&s->kernels_json);
     interp__probe_free(s);
     interp_error_free(s->gone);
+    interp__oneshots_free(&s->oneshots);
     struct interp__mem m = s->mem;
     interp__free(&m, s);
     interp__ctx_unref(x);
@@ -259,6 +260,13 @@ static interp_status session_new(interp_ctx *x, const interp_config *c, struct i
         s->labels.count = c->labels.count;
         st = s->env.text.bad || s->labels.text.bad || interp__host_files_copy(&s->files, &c->files, &s->mem) ? INTERP_E_NOMEM : INTERP_OK;
     }
+    if (!st && c && c->languages) {
+        st = interp__oneshots_new(&s->mem, c->languages, &s->oneshots, err);
+        if (st) {
+            interp__session_unref(s);
+            return st;
+        }
+    }
     if (st)
         interp__nomem(err);
     else if (interp__random(s->id_bytes, WIRE_ID))
@@ -400,11 +408,16 @@ interp_status interp_ctx_gc_start(interp_ctx *x, const interp_config *c, interp_
 static int request_ok(struct interp_session *s, const interp_request *r, const struct interp__language **l, interp_error **err)
 {
     if (!r->v.language || !*r->v.language)
-        return interp__fail(&s->mem, err, INTERP_E_INVAL, "language-missing", "the request has no language: set python, javascript, bash or sh");
-    if (!(*l = interp__language_find(r->v.language)))
-        return interp__fail(&s->mem, err, INTERP_E_INVAL, "language-unknown", "\"%s\" is not a language of this library: python, javascript, bash and sh are", r->v.language);
+        return interp__fail(&s->mem, err, INTERP_E_INVAL, "language-missing", "the request has no language: set python, javascript, bash, sh, c, go or another one");
+    interp_status st = interp__language_find(s, r->v.language, l, err);
+    if (st)
+        return st;
     if (!r->has_code)
         return interp__fail(&s->mem, err, INTERP_E_INVAL, "code-missing", "the request has no code");
+    if (r->nargs && !(*l)->oneshot)
+        return interp__fail(&s->mem, err, INTERP_E_INVAL, "args", "%s has no program that could take arguments: args are for languages that run one each time, such as c", (*l)->name);
+    if (r->options.len > 2 && (*l)->oneshot)
+        return interp__fail(&s->mem, err, INTERP_E_INVAL, "options", "%s has no options", (*l)->name);
     return INTERP_OK;
 }
 

@@ -31,7 +31,7 @@ static void exec_exit(struct kernel *k)
     struct exec *x = &k->x;
     struct wire_exit m = {
         .how = x->how, .status = x->how == WIRE_HOW_FINAL ? x->word : 0, .interrupted = x->cause ? x->cause : x->asked ? WIRE_CAUSE_SIGNAL : WIRE_CAUSE_NONE, .exit_code = -1, .memory_peak = UINT64_MAX,
-        .flags = x->exit_flags | (x->ran ? WIRE_EXIT_RAN : 0)
+        .flags = x->exit_flags | (x->ran ? WIRE_EXIT_RAN : 0), .step = x->step
     };
     memcpy(m.id, x->id, WIRE_ID);
     /* a shell that will go on from its saved state is, for the host, the same kernel */
@@ -111,6 +111,7 @@ void exec_request(const struct wire_frame *f)
     x->token = m.token;
     x->code_bytes = m.code_bytes;
     x->timeout = m.timeout_ns;
+    x->build = m.build_ns;
     x->grace = m.grace_ns;
     x->cpu_limit = m.cpu_ns;
     x->idle_limit = m.idle_ns;
@@ -251,6 +252,10 @@ void exec_begin(struct kernel *k)
         memcpy(p + KFRAME_HEADER, x->files, len);
         ring_front(q, p, KFRAME_HEADER + len);
         x->code_skip = KFRAME_HEADER + len;
+    }
+    if (k->flags & WIRE_START_ONESHOT) {
+        x->step = WIRE_STEP_BUILD;
+        x->build = x->build < UINT64_MAX - A.now ? A.now + x->build : UINT64_MAX;
     }
     x->phase = X_RUN;
 }

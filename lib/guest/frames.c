@@ -95,6 +95,8 @@ static int header_good(struct kernel *k)
         return f->status == 0 && x->ran;
     case 'o':
         return k->kind != WIRE_KIND_PASSED && !x->opened && !f->json_len && !f->bin_len;
+    case 'b': /* how the build of a one-shot went; the program starts after it */
+        return k->flags & WIRE_START_ONESHOT && x->step == WIRE_STEP_BUILD && x->opened && !f->json_len && f->status >= WIRE_BUILD_DONE && f->status <= WIRE_BUILD_MISSING;
     case 'f': /* before its code was handed over whole it can't be an answer to it */
         return f->status >= WIRE_WORD_OK && f->status <= (x->cause || x->asked ? WIRE_WORD_INTERRUPTED : WIRE_WORD_EXIT) && x->ran;
     default:
@@ -124,6 +126,8 @@ static int follow(struct kernel *k, const uint8_t *p, size_t n)
         k->head_len = 0;
         if (k->frame.type == 'o')
             exec_opened(k);
+        if (k->frame.type == 'b' && k->frame.status == WIRE_BUILD_DONE)
+            k->x.step = WIRE_STEP_RUN, k->x.heard = A.now;
         if (k->frame.type == 'f')
             return n ? -1 : 1; /* a second word after the last one */
     }
@@ -147,7 +151,7 @@ int frames_exec(struct kernel *k)
     if (r <= 0) {
         k->control_ready = 0;
         x->control_left = 0;
-        if (r != -E_AGAIN && !x->control_gone)
+        if (r != -E_AGAIN && !x->control_gone && x->step != WIRE_STEP_RUN) /* a one-shot's program has no word to give */
             x->control_gone = A.now; /* closed: dead in a moment, or it can never answer */
         return 0;
     }

@@ -105,12 +105,12 @@ enum exec_phase { X_NONE, X_WAIT, X_RUN, X_LAST, X_DRAIN };   /* LAST: the kerne
 struct usage_mark { uint64_t cpu, orphans, oom, pids_max, peak; uint8_t peak_reset; int past[PAST]; };   /* past: older processes that the clock of /proc can't tell from the exec's own */
 struct exec {
     uint8_t phase, cause, asked, stage,                       /* asked: the host has sent a SIGINT of its own */
-             ran, how, word, stdin_end, stdin_lost, opened, in_ready, nudges;
+             ran, how, word, step, stdin_end, stdin_lost, opened, in_ready, nudges;
     uint8_t id[WIRE_ID];
     uint16_t base;
     uint32_t flags, number, token, code_bytes, code_seen, credit[3], code_eaten, code_credited, stdin_seen, stdin_eaten, stdin_credited, left[2], control_left, code_skip;
-    uint64_t began, deadline, timeout, grace, signalled, control_gone, watch_peak, nudge;
     uint64_t cpu_limit, idle_limit, cpu_look, cpu_seen, heard;           /* UINT64_MAX: no limit; cpu_look: when to look again; heard: begin, or last output */
+    uint64_t began, deadline, timeout, build, grace, signalled, control_gone, watch_peak, nudge;
     uint32_t exit_flags;
     int out[2], in_fd, code_fd, pass[3], npass;
     char files[96];                                           /* prefix of FIFOs and code file; empty: none */

@@ -12,6 +12,12 @@ uint64_t ladder_since(const struct exec *x)
     return ((uint64_t)t.sec * NSEC + (uint64_t)t.nsec - (A.now - x->began)) / (10 * MSEC);
 }
 
+/* A one-shot's build has a share of its own in the exec's time. */
+static uint64_t deadline(const struct exec *x)
+{
+    return x->step == WIRE_STEP_BUILD ? min64(x->build, x->deadline) : x->deadline;
+}
+
 static uint64_t rung(const struct exec *x, int n)
 {
     switch (n) {
@@ -96,7 +102,7 @@ static void cpu_step(struct kernel *k)
 static void idle_step(struct kernel *k)
 {
     struct exec *x = &k->x;
-    if (x->idle_limit == UINT64_MAX || A.now - x->heard < x->idle_limit)
+    if (x->idle_limit == UINT64_MAX || x->step == WIRE_STEP_BUILD || A.now - x->heard < x->idle_limit) /* a build is silent: it has its own clock */
         return;
     for (int i = 0; i < 2; i++)
         if (x->out[i] >= 0 && pipe_pending(x->out[i]))
@@ -111,7 +117,7 @@ void ladder_step(struct kernel *k)
     if (x->phase != X_WAIT && x->phase != X_RUN)
         return;
     if (!x->signalled) {
-        if (A.now >= x->deadline)
+        if (A.now >= deadline(x))
             begin(k, WIRE_CAUSE_WALL, 0);
         else if (x->phase == X_RUN && k->stage == K_READY) {
             cpu_step(k);
@@ -136,10 +142,10 @@ uint64_t ladder_timer(const struct kernel *k)
     if (x->phase != X_WAIT && x->phase != X_RUN)
         return UINT64_MAX;
     if (!x->signalled) {
-        uint64_t next = x->deadline;
+        uint64_t next = deadline(x);
         if (x->phase == X_RUN && k->stage == K_READY) {
             next = x->cpu_limit == UINT64_MAX ? next : min64(next, x->cpu_look);
-            next = x->idle_limit < UINT64_MAX - x->heard ? min64(next, x->heard + x->idle_limit) : next;
+            next = x->idle_limit < UINT64_MAX - x->heard && x->step != WIRE_STEP_BUILD ? min64(next, x->heard + x->idle_limit) : next;
         }
         return next;
     }

@@ -323,6 +323,7 @@ int interp__wire_get_exec(const struct wire_frame *f, struct wire_exec *m)
     m->prefix = interp__wire_string(&i);
     m->cpu_ns = interp__wire_u64(&i);
     m->idle_ns = interp__wire_u64(&i);
+    m->build_ns = interp__wire_u64(&i);
     return i.bad ? -1 : 0;
 }
 void interp__wire_put_exec(struct wire_out *o, const struct wire_exec *m)
@@ -339,6 +340,7 @@ void interp__wire_put_exec(struct wire_out *o, const struct wire_exec *m)
     interp__wire_put_string(o, m->prefix.p, m->prefix.len);
     interp__wire_put_u64(o, m->cpu_ns);
     interp__wire_put_u64(o, m->idle_ns);
+    interp__wire_put_u64(o, m->build_ns);
 }
 
 int interp__wire_get_exit(const struct wire_frame *f, struct wire_exit *m)
@@ -357,6 +359,7 @@ int interp__wire_get_exit(const struct wire_frame *f, struct wire_exit *m)
     m->oom_kills = interp__wire_u32(&i);
     m->limits_hit = interp__wire_u32(&i);
     m->flags = interp__wire_u32(&i);
+    m->step = interp__wire_u8(&i);
     return i.bad ? -1 : 0;
 }
 void interp__wire_put_exit(struct wire_out *o, const struct wire_exit *m)
@@ -374,4 +377,5 @@ void interp__wire_put_exit(struct wire_out *o, const struct wire_exit *m)
     interp__wire_put_u32(o, m->oom_kills);
     interp__wire_put_u32(o, m->limits_hit);
     interp__wire_put_u32(o, m->flags);
+    interp__wire_put_u8(o, m->step);
 }

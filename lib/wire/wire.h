@@ -24,7 +24,9 @@ enum wire_type {
 };
 enum { WIRE_FLAG_END = 1 };
 enum wire_kind { WIRE_KIND_PASSED = 1, WIRE_KIND_PATHS = 2, WIRE_KIND_SCRIPT = 3 };
-enum { WIRE_START_CACHED = 1, WIRE_START_WANT_CACHE = 2 };
+enum { WIRE_START_CACHED = 1, WIRE_START_WANT_CACHE = 2, WIRE_START_ONESHOT = 4 };
+enum wire_step { WIRE_STEP_NONE = 0, WIRE_STEP_BUILD = 1, WIRE_STEP_RUN = 2 };
+enum wire_build { WIRE_BUILD_DONE = 1, WIRE_BUILD_FAILED = 2, WIRE_BUILD_MISSING = 3 };   /* status of a kernel's frame b */
 enum wire_ready {
     WIRE_READY_OK = 1, WIRE_READY_MISSING = 2, WIRE_READY_STALE = 3, WIRE_READY_FAILED = 4, WIRE_READY_LIMIT = 5,
     WIRE_READY_TIMEOUT = 6, WIRE_READY_PROTOCOL = 7
@@ -88,8 +90,8 @@ struct wire_identity { uint64_t inode, mtime_ns, ctime_ns, size; };
 struct wire_hello { uint16_t version_min, version_max; uint32_t capabilities, umask, pids; uint8_t session[WIRE_ID], secret[WIRE_ID]; uint64_t lease_ns, watch_bytes, lifetime_ns; };
 struct wire_welcome { uint16_t version, arch; uint32_t capabilities, uid; uint8_t ids, landlock, scoped, memory; };
 struct wire_ready_msg { uint16_t kernel; uint8_t status, restored; int32_t exit_code, signal; struct wire_identity id; struct wire_str path, info, text; };
-struct wire_exec { uint8_t id[WIRE_ID]; uint16_t kernel, base; uint32_t flags, number, token, code_bytes; uint64_t timeout_ns, grace_ns, cpu_ns, idle_ns; struct wire_str prefix; };
-struct wire_exit { uint8_t id[WIRE_ID]; uint8_t how, status, interrupted, kernel_state; int32_t exit_code, signal; uint64_t wall_ns, cpu_ns, memory_peak; uint32_t oom_kills, limits_hit, flags; };
+struct wire_exec { uint8_t id[WIRE_ID]; uint16_t kernel, base; uint32_t flags, number, token, code_bytes; uint64_t timeout_ns, grace_ns, cpu_ns, idle_ns, build_ns; struct wire_str prefix; };
+struct wire_exit { uint8_t id[WIRE_ID]; uint8_t how, status, interrupted, kernel_state; int32_t exit_code, signal; uint64_t wall_ns, cpu_ns, memory_peak; uint32_t oom_kills, limits_hit, flags; uint8_t step; };
 /* KERNEL_START's lists are left to a cursor: `rest` stands at the candidates list. */
 struct wire_start { uint16_t kernel, channel; uint8_t kind, flags; uint64_t timeout_ns; struct wire_identity id; struct wire_in rest; };
 

@@ -14,7 +14,7 @@ ALIVE, PROVEN, UNPROVEN = 1, 2, 3
 FOREVER = (1 << 64) - 1
 SEC = 10**9
 KHEAD = struct.Struct("<IIBBHI")
-EXIT_FIELDS = ("id", "how", "status", "interrupted", "kernel_state", "exit_code", "signal", "wall", "cpu", "peak", "ooms", "limits", "flags")
+EXIT_FIELDS = ("id", "how", "status", "interrupted", "kernel_state", "exit_code", "signal", "wall", "cpu", "peak", "ooms", "limits", "flags", "step")
 
 
 class Lost(Exception):
@@ -196,7 +196,7 @@ class Host:
             self.window.pop(c, None), self.sent.pop(c, None), self.data.pop(c, None)
         eid = os.urandom(16)
         token = token or struct.unpack("<I", os.urandom(4))[0]
-        msg = self.frame(EXEC, struct.pack("<16sHHIIIQQI", eid, kernel, base, 1 if stdin is not None else 0, 1, token, timeout, grace, len(code)) + text(prefix) + struct.pack("<QQ", cpu, idle))
+        msg = self.frame(EXEC, struct.pack("<16sHHIIIQQI", eid, kernel, base, 1 if stdin is not None else 0, 1, token, timeout, grace, len(code)) + text(prefix) + struct.pack("<QQQ", cpu, idle, FOREVER))
         if send_code and len(code) <= PAYLOAD:
             self.sent[base] = len(code)
             msg += self.frame(DATA, code, base, END)
@@ -215,7 +215,7 @@ class Host:
         end = time.monotonic() + timeout
         while x.id not in self.exits:
             f = self.want(EXIT, end - time.monotonic())
-            r = Reply(zip(EXIT_FIELDS, struct.unpack("<16sBBBBiiQQQIII", f[3][:68])))
+            r = Reply(zip(EXIT_FIELDS, struct.unpack("<16sBBBBiiQQQIIIB", f[3][:65])))
             self.exits[r.id] = r
         r = self.exits.pop(x.id)
         r.update(zip(("control", "out", "err"), (bytes(self.data.get(x.base + i, b"")) for i in range(3))))

@@ -32,8 +32,8 @@ WELCOME = struct.pack('<HHIBBBBI', 1, 1, 0, 2, 6, 1, 1, 1000)
 START = struct.pack('<HHBBHQ', 1, 16, 1, 2, 0, 10 ** 10) + IDENT + struct.pack('<H', 2) + string(b'python3') + string(b'python') + \
     struct.pack('<H', 1) + string(b'-c') + struct.pack('<H', 1) + string(b'A=b') + string(b'')
 READY = struct.pack('<HBBii', 1, 1, 0, -1, 0) + IDENT + string(b'/usr/bin/python3') + string(b'{"language":"python"}') + string(b'')
-EXEC = EXEC_ID + struct.pack('<HHIIIQQI', 1, 17, 1, 1, 0xabcdef01, 3 * 10 ** 10, 3 * 10 ** 9, 4) + string(b"A='x' ") + struct.pack('<QQ', 10 ** 10, 2 ** 64 - 1)
-EXIT = EXEC_ID + struct.pack('<BBBBiiQQQIII', 1, 1, 0, 1, -1, 0, 1000, 1000, 2 ** 64 - 1, 0, 0, 2)
+EXEC = EXEC_ID + struct.pack('<HHIIIQQI', 1, 17, 1, 1, 0xabcdef01, 3 * 10 ** 10, 3 * 10 ** 9, 4) + string(b"A='x' ") + struct.pack('<QQQ', 10 ** 10, 2 ** 64 - 1, 2 ** 64 - 1)
+EXIT = EXEC_ID + struct.pack('<BBBBiiQQQIIIB', 1, 1, 0, 1, -1, 0, 1000, 1000, 2 ** 64 - 1, 0, 0, 2, 0)
 
 write('cut', 'table', b'\1' + b'{"schema":{"fields":[{"name":"a","type":"integer"}]},"data":[' + b','.join(b'{"a":%d,"b":"\xe2\x82\xac\\u00e4\\ud83d\\ude00 text"}' % i for i in range(40)) + b'],"last":null}')
 write('cut', 'terminal', b'\1' + b'  1%\r 50%\r\x1b[2K100%\n\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b[2A\x1b[3;4H\x1b[Jx\x1b[9999Gy\b\b\x1b[2P\x1b[s\x1b[u\x1b[2J\xc3\xa4\xff\tz\n' * 3)
@@ -102,7 +102,7 @@ FINAL = kframe('f', b'{"exit_code":0}', status=1)
 write('session', 'bash_ok', b'\0' + record(16, 4, 0, 1, b'output\n') + record(16, 4, 0, 2, b'errors\n') + record(16, 4, 0, 0, FINAL) + OK_EXIT)
 write('session', 'python_stream', b'\3' + record(16, 4, 0, 0, kframe('d', b'{"kind":"result","mime":[["text/plain",2]]}', b'42')) + record(18, 4, 0, 1, b'x' * 16) + record(16, 4, 0, 0, FINAL) + OK_EXIT)
 write('session', 'abandoned', b'\5' + record(16, 4, 0, 1, b'output\n') + record(16, 4, 0, 0, FINAL) + OK_EXIT + OK_EXIT)
-write('session', 'crash', b'\1' + record(4, 33, 0, 0, EXEC_ID + struct.pack('<BBBBiiQQQIII', 2, 0, 0, 2, -1, 11, 1, 1, 1, 0, 0, 2)))
+write('session', 'crash', b'\1' + record(4, 33, 0, 0, EXEC_ID + struct.pack('<BBBBiiQQQIIIB', 2, 0, 0, 2, -1, 11, 1, 1, 1, 0, 0, 2, 0)))
 write('session', 'late', b'\0' + record(16, 4, 0, 0, FINAL) + OK_EXIT + record(4, 35, 0, 0, EXEC_ID + b'\1' + bytes(4) + b'late\n') + record(16, 4, 0, 0, FINAL) + OK_EXIT)
 write('session', 'request', b'\1' + record(0, 48, 0, 0, struct.pack('<Q', 7) + string(b'call') + b'{}') + record(0, 3, 0, 20, struct.pack('<I', 5)))
 write('session', 'fatal', b'\1' + record(0, 6, 0, 0, string(b'reason') + string(b'message')))
@@ -142,3 +142,11 @@ for n, text in enumerate((b'registry:5000/a/b:tag@sha256:00', b'../x', b'[::1]:5
 TAR = b'agent'.ljust(100, b'\0') + b'0000755\0' + b'0000000\0' * 2 + b'00000000005\0' + b'00000000000\0' + b'        ' + b'0'
 write('engine', 'tar', engine(5) + TAR.ljust(512, b'\0') + b'agent'.ljust(512, b'\0') + bytes(1024))
 write('engine', 'pax', engine(5) + (TAR[:-1] + b'x').ljust(512, b'\0') + b'30 mtime=1.5\n'.ljust(512, b'\0') + TAR.ljust(512, b'\0') + b'agent'.ljust(512, b'\0') + bytes(1024))
+
+write('diagnose', 'gcc', b'\x10%f:%l:%c: %s: %m' b'main.c:3:13: error: expected expression\n    3 |   int x = ;\n      |           ^\nmain.c:9: undefined reference to `f\'\ncollect2: error: ld returned 1 exit status\n')
+write('diagnose', 'rustc', b'\0' b'error[E0308]: mismatched types\n --> main.rs:2:18\n  |\nwarning: unused\n  --> main.rs:3:9\nthread \'main\' panicked at main.rs:2:5:\noops\n')
+write('diagnose', 'javac', b'\0' b'Main.java:3: error: no\n    int x = "a";\n            ^\nException in thread "main" java.lang.X: y\n\tat Main.f(Main.java:5)\n')
+write('diagnose', 'scripts', b'\0' b'main.ts(3,7): error TS2322: x\nTypeError: x\n    at f (/a/main.ts.js:3:9)\nx at main.pl line 3, near "y"\nPHP Parse error:  x in main.php on line 2\nlua5.4: main.lua:2: x\nmain.rb:2:in `f\': x (E)\n')
+write('diagnose', 'evil', b'\x1e' + b'%*a' * 10 + b'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n' * 20)
+write('diagnose', 'language', b'{"name":"toy","aliases":["t"],"file":"{name}.t","compile":["a|/b","{file}","{out}"],"run":["{out}/p","it\'s"],"env":{"A":"{heap_mib}"},"errors":["%f:%l: %m","^"],'
+      b'"run_errors":[{"match":"x %m","type":"T","severity":"note"}],"name_from":["public class %i%*"],"package_from":["package %p;"],"main_from":["class %i%*"],"main_at":"%*main%*","unit":"Main","install":"toy"}')

@@ -486,7 +486,7 @@ TEST(message_exec)
         ROUND(exec, m, b, {
             CHECK_MEM(m.id, b.id, WIRE_ID);
             CHECK(m.kernel == b.kernel && m.base == b.base && m.flags == b.flags && m.number == b.number && m.token == b.token && m.code_bytes == b.code_bytes);
-            CHECK(m.timeout_ns == b.timeout_ns && m.grace_ns == b.grace_ns && m.cpu_ns == b.cpu_ns && m.idle_ns == b.idle_ns && same_str(m.prefix, b.prefix));
+            CHECK(m.timeout_ns == b.timeout_ns && m.grace_ns == b.grace_ns && m.cpu_ns == b.cpu_ns && m.idle_ns == b.idle_ns && m.build_ns == b.build_ns && same_str(m.prefix, b.prefix));
         });
     }
 }
@@ -501,7 +501,7 @@ TEST(message_exit)
             CHECK_MEM(m.id, b.id, WIRE_ID);
             CHECK(m.how == b.how && m.status == b.status && m.interrupted == b.interrupted && m.kernel_state == b.kernel_state);
             CHECK(m.exit_code == b.exit_code && m.signal == b.signal && m.wall_ns == b.wall_ns && m.cpu_ns == b.cpu_ns && m.memory_peak == b.memory_peak);
-            CHECK(m.oom_kills == b.oom_kills && m.limits_hit == b.limits_hit && m.flags == b.flags);
+            CHECK(m.oom_kills == b.oom_kills && m.limits_hit == b.limits_hit && m.flags == b.flags && m.step == b.step);
         });
     }
 }
@@ -517,7 +517,7 @@ TEST(message_sizes)
     struct wire_exit x = { 0 };
     const struct { const char *name; size_t got, want; } row[] = {
 #define SIZE(kind, m, want) { #kind, ({ struct wire_out o = { msg_buf, msg_buf + sizeof msg_buf, 0 }; interp__wire_put_##kind(&o, &m); (size_t)(o.p - msg_buf); }), want }
-        SIZE(hello, h, 72), SIZE(welcome, w, 16), SIZE(start, s, 48), SIZE(ready, r, 50), SIZE(exec, e, 70), SIZE(exit, x, 64),
+        SIZE(hello, h, 72), SIZE(welcome, w, 16), SIZE(start, s, 48), SIZE(ready, r, 50), SIZE(exec, e, 78), SIZE(exit, x, 65),
 #undef SIZE
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)

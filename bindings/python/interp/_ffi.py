@@ -125,10 +125,12 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_cancel_free': (None, _POINTER),
     'interp_cancel_new': (_I32, _POINTER, _OUT, _OUT),
     'interp_cancel_ref': (_POINTER, _POINTER),
+    'interp_config_add_language': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
     'interp_config_add_mount': (_I32, _POINTER, _TEXT, _TEXT, _TEXT, _OUT),
     'interp_config_add_runtime': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_free': (None, _POINTER),
     'interp_config_json': (_POINTER, _POINTER, _SIZE_OUT),
+    'interp_config_languages_json': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_config_new': (_I32, _POINTER, _OUT, _OUT),
     'interp_config_redact_add': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
     'interp_config_redact_add_pattern': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT),
@@ -138,6 +140,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_cancel': (_I32, _POINTER, _POINTER, _OUT),
     'interp_config_set_clean_terminal': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_close_timeout_ms': (_I32, _POINTER, _U64, _OUT),
+    'interp_config_set_compile_timeout_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_cpu_millis': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_cpu_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_endpoint': (_I32, _POINTER, _TEXT, _OUT),
@@ -210,11 +213,13 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_redacted_counts_json': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_redacted_data': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_redacted_free': (None, _POINTER),
+    'interp_request_add_arg': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
     'interp_request_free': (None, _POINTER),
     'interp_request_new': (_I32, _POINTER, _OUT, _OUT),
     'interp_request_set_actor': (_I32, _POINTER, _TEXT, _OUT),
     'interp_request_set_cancel': (_I32, _POINTER, _POINTER, _OUT),
     'interp_request_set_code': (_I32, _POINTER, _POINTER, _SIZE, _OUT),
+    'interp_request_set_compile_timeout_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_cpu_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_env': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
     'interp_request_set_grace_ms': (_I32, _POINTER, _U64, _OUT),
@@ -233,6 +238,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_request_set_traceparent': (_I32, _POINTER, _TEXT, _OUT),
     'interp_result_cause': (_TEXT, _POINTER),
     'interp_result_claimed_by': (_TEXT, _POINTER),
+    'interp_result_compile_output': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_result_cpu_ns': (_U64, _POINTER),
     'interp_result_error_line': (_I32, _POINTER),
     'interp_result_error_message': (_POINTER, _POINTER, _SIZE_OUT),
@@ -242,6 +248,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_result_find': (_I32, _POINTER, _I32, _POINTER, _SIZE, _U64, _U64_OUT, _U64_OUT, _OUT),
     'interp_result_free': (None, _POINTER),
     'interp_result_head': (_POINTER, _POINTER, _I32, _SIZE_OUT),
+    'interp_result_hint': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_result_interrupted': (_TEXT, _POINTER),
     'interp_result_json': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_result_memory_peak_bytes': (_U64, _POINTER),
@@ -257,6 +264,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_result_save': (_I32, _POINTER, _I32, _TEXT, _OUT),
     'interp_result_signal': (_I32, _POINTER),
     'interp_result_state': (_I32, _POINTER),
+    'interp_result_step': (_TEXT, _POINTER),
     'interp_result_tail': (_POINTER, _POINTER, _I32, _SIZE_OUT),
     'interp_result_text': (_POINTER, _POINTER, _I32, _SIZE_OUT),
     'interp_result_total_bytes': (_U64, _POINTER, _I32),
@@ -321,10 +329,12 @@ class Library:
     interp_cancel_free: Any
     interp_cancel_new: Any
     interp_cancel_ref: Any
+    interp_config_add_language: Any
     interp_config_add_mount: Any
     interp_config_add_runtime: Any
     interp_config_free: Any
     interp_config_json: Any
+    interp_config_languages_json: Any
     interp_config_new: Any
     interp_config_redact_add: Any
     interp_config_redact_add_pattern: Any
@@ -334,6 +344,7 @@ class Library:
     interp_config_set_cancel: Any
     interp_config_set_clean_terminal: Any
     interp_config_set_close_timeout_ms: Any
+    interp_config_set_compile_timeout_ms: Any
     interp_config_set_cpu_millis: Any
     interp_config_set_cpu_ms: Any
     interp_config_set_endpoint: Any
@@ -406,11 +417,13 @@ class Library:
     interp_redacted_counts_json: Any
     interp_redacted_data: Any
     interp_redacted_free: Any
+    interp_request_add_arg: Any
     interp_request_free: Any
     interp_request_new: Any
     interp_request_set_actor: Any
     interp_request_set_cancel: Any
     interp_request_set_code: Any
+    interp_request_set_compile_timeout_ms: Any
     interp_request_set_cpu_ms: Any
     interp_request_set_env: Any
     interp_request_set_grace_ms: Any
@@ -429,6 +442,7 @@ class Library:
     interp_request_set_traceparent: Any
     interp_result_cause: Any
     interp_result_claimed_by: Any
+    interp_result_compile_output: Any
     interp_result_cpu_ns: Any
     interp_result_error_line: Any
     interp_result_error_message: Any
@@ -438,6 +452,7 @@ class Library:
     interp_result_find: Any
     interp_result_free: Any
     interp_result_head: Any
+    interp_result_hint: Any
     interp_result_interrupted: Any
     interp_result_json: Any
     interp_result_memory_peak_bytes: Any
@@ -453,6 +468,7 @@ class Library:
     interp_result_save: Any
     interp_result_signal: Any
     interp_result_state: Any
+    interp_result_step: Any
     interp_result_tail: Any
     interp_result_text: Any
     interp_result_total_bytes: Any

@@ -15,6 +15,7 @@ CONFIG = {
     'workspace_inodes': int,
     'file_bytes': int,
     'timeout_ms': int,
+    'compile_timeout_ms': int,
     'grace_ms': int,
     'cpu_ms': int,
     'idle_output_ms': int,
@@ -38,6 +39,7 @@ CONFIG = {
 REQUEST = {
     'kernel': str,
     'timeout_ms': int,
+    'compile_timeout_ms': int,
     'grace_ms': int,
     'cpu_ms': int,
     'idle_output_ms': int,

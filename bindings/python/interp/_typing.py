@@ -37,6 +37,8 @@ class ConfigOptions(TypedDict, total=False):
     file_bytes: Optional[int]
     # Wall time of an exec from start to result, in milliseconds; kernel start and compilation included. Default 30000.
     timeout_ms: Optional[int]
+    # Share of an exec's time that building the program of a one-shot language may take, in milliseconds; when not set, all of it.
+    compile_timeout_ms: Optional[int]
     # Time in milliseconds between the first interrupt of an exec (timeout or cancel) and the end of its kernel. Default 3000.
     grace_ms: Optional[int]
     # Processor time of an exec, in milliseconds over all processors: that of its kernel and of all that it starts. It ends as timeout,
@@ -90,6 +92,8 @@ class RequestOptions(TypedDict, total=False):
     kernel: Optional[str]
     # Wall time of this exec, in milliseconds; when not set, the session's timeout_ms.
     timeout_ms: Optional[int]
+    # Share of this exec's time that building its program may take, in milliseconds; when not set, the session's compile_timeout_ms.
+    compile_timeout_ms: Optional[int]
     # Grace of this exec, in milliseconds; when not set, the session's grace_ms.
     grace_ms: Optional[int]
     # Processor time of this exec, in milliseconds; when not set, the session's cpu_ms.
