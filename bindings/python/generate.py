@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(TREE, 'lib', 'core'))
 sys.dont_write_bytecode = True
 import gen_options  # noqa: E402: the registry's one reader
 
-HEADERS = ['base.h', 'config.h', 'audit.h', 'redact.h', 'session.h', 'result.h', 'backend.h']
+HEADERS = ['base.h', 'config.h', 'audit.h', 'files.h', 'redact.h', 'session.h', 'result.h', 'backend.h']
 # Needs the tables of backend.h, which this binding does not mirror.
 NOT_BOUND = {'interp_ctx_add_backend'}
 SCALARS = {'interp_status': '_I32', 'int32_t': '_I32', 'uint32_t': '_U32', 'uint64_t': '_U64', 'size_t': '_SIZE', 'int': '_INT', 'void': 'None'}

@@ -4,6 +4,7 @@
    exec_cmd.c      the command: one poll loop
    exec_lines.c    lines in and out
    exec_ops.c      from a line to the start of a call
+   exec_files.c    files of a session
    exec_input.c    standard input of execs that run
    exec_spill.c    pages, search and files of whole outputs
    exec_answers.c  from a call's events to answers
@@ -53,7 +54,8 @@ struct session {
     unsigned kept_count;
 };
 
-enum op_kind { OP_OPEN, OP_EXEC, OP_RESTART, OP_CLOSE, OP_DOCTOR };
+enum op_kind { OP_OPEN, OP_EXEC, OP_RESTART, OP_CLOSE, OP_DOCTOR, OP_FILE };
+struct file_op;
 
 /* An operation whose last answer has not been given. */
 struct op {
@@ -68,9 +70,10 @@ struct op {
     interp_request *request; /* exec, until it starts */
     interp_cancel *cancel;   /* exec */
     char *language, *kernel; /* restart */
-    struct buf input;        /* exec: what its standard input is still to get */
+    struct buf input;        /* exec, put: what its standard input, or the file, is still to get */
     int interactive, input_eof, input_ended;
     struct doctor *doctor;
+    struct file_op *file;
     interp_error *error; /* close: why it failed */
     int ready;           /* there is news */
 };
@@ -116,7 +119,20 @@ void ops_start(struct loop *io);
 /* Input or output has ended: cancels and closes everything. */
 void ops_end(struct loop *io);
 
+/* ---- exec_files.c */
+
+/* Takes the members of an operation on files. 0; -1 with a sentence in *why. */
+int file_op_take(struct op *op, const char *verb, const struct object *o, const char **why);
+interp_status file_op_start(struct op *op, interp_error **err);
+void file_op_event(struct op *op, const interp_event *ev);
+/* Its done. */
+void file_op_answer(struct op *op);
+void file_op_free(struct file_op *f);
+
 /* ---- exec_input.c */
+
+/* RFC 4648, padded. 0, or -1 when it is none. */
+int base64_decode(const char *p, size_t n, struct buf *out);
 
 /* Takes the members text or base64, and eof. 0; -1 with a sentence in *why. */
 int input_take(struct op *op, const struct object *o, const char **why);

@@ -42,6 +42,10 @@ static void output(struct op *op, const interp_event *ev)
     int32_t type = interp_event_type(ev);
     size_t n = 0;
     const void *data = interp_event_data(ev, &n);
+    if (op->kind == OP_FILE) {
+        file_op_event(op, ev);
+        return;
+    }
     if (type == INTERP_EV_WRITABLE)
         input_feed(op);
     if (type != INTERP_EV_OUTPUT && type != INTERP_EV_LATE_OUTPUT)
@@ -90,6 +94,8 @@ static void finish(struct op *op)
     }
     else if (op->kind == OP_OPEN)
         opened(op);
+    else if (op->kind == OP_FILE)
+        file_op_answer(op);
     else
         answer_done(op->io, &op->id);
     if (op->kind == OP_OPEN && s->state == SESSION_OPENING) /* it did not open */

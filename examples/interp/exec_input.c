@@ -10,8 +10,7 @@ static int base64_digit(int c)
     return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : c >= '0' && c <= '9' ? c - '0' + 52 : c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* RFC 4648, padded. */
-static int base64_decode(const char *p, size_t n, struct buf *out)
+int base64_decode(const char *p, size_t n, struct buf *out)
 {
     if (n % 4)
         return -1;

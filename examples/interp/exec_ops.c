@@ -288,7 +288,7 @@ static void start(struct op *op)
 {
     interp_error *err = NULL;
     interp_session *s = op->session->s;
-    interp_status st = op->kind == OP_EXEC ? interp_session_exec_start(s, op->request, &op->call, &err)
+    interp_status st = op->kind == OP_FILE ? file_op_start(op, &err) : op->kind == OP_EXEC ? interp_session_exec_start(s, op->request, &op->call, &err)
                                            : interp_session_restart_start(s, op->language, op->kernel, &op->call, &err);
     if (st == INTERP_OK) {
         interp_request_free(op->request);
@@ -306,7 +306,7 @@ void ops_start(struct loop *io)
 {
     for (struct op *op = io->ops, *next; op; op = next) {
         next = op->next;
-        if (op->call || (op->kind != OP_EXEC && op->kind != OP_RESTART))
+        if (op->call || (op->kind != OP_EXEC && op->kind != OP_RESTART && op->kind != OP_FILE))
             continue;
         if (op->session->state == SESSION_OPEN) {
             start(op);
@@ -339,6 +339,21 @@ static void do_doctor(struct line *l)
     op->doctor = doctor_start(l->io->ctx, doctor_ended, op);
 }
 
+/* ---- files */
+
+static void do_file(struct line *l)
+{
+    const char *why;
+    struct session *s = session_member(l);
+    if (!s || !room_for_op(l))
+        return;
+    struct op *op = op_new(l->io, OP_FILE, s, &l->id, l->weight); /* starts when all lines at hand have been read */
+    if (file_op_take(op, l->op, &l->o, &why) == 0)
+        return;
+    fail(l, INTERP_E_INVAL, "file", "%s: %s", why, "");
+    op_free(op);
+}
+
 /* ---- lines */
 
 static void do_later(struct line *l)
@@ -362,11 +377,13 @@ static const struct operation {
     { "spill_save", do_spill, { "session", "target", "stream", "path" } },
     { "close", do_close, { "session" } },
     { "doctor", do_doctor, { "" } },
-    { "put", do_later, { NULL } },
-    { "get", do_later, { NULL } },
-    { "list", do_later, { NULL } },
-    { "stat", do_later, { NULL } },
-    { "remove", do_later, { NULL } },
+    { "put", do_file, { "session", "path", "path_base64", "text", "base64", "mode" } },
+    { "get", do_file, { "session", "path", "path_base64" } },
+    { "list", do_file, { "session", "path", "path_base64", "recursive", "limit" } },
+    { "stat", do_file, { "session", "path", "path_base64" } },
+    { "mkdir", do_file, { "session", "path", "path_base64", "parents" } },
+    { "rename", do_file, { "session", "path", "path_base64", "to", "to_base64", "replace" } },
+    { "remove", do_file, { "session", "path", "path_base64", "recursive" } },
     { "probe", do_later, { NULL } },
 };
 
@@ -409,7 +426,7 @@ static void request_line(struct line *l)
         }
     char message[200];
     snprintf(message, sizeof message, *l->op ? "there is no op \"%.128s\"" : "the member \"op\" is missing or not a text%s", l->op);
-    answer_failed(l->io, &l->id, INTERP_E_INVAL, "op-unknown", message, "the ops are open, exec, input, cancel, restart, spill_read, spill_grep, spill_save, close, doctor");
+    answer_failed(l->io, &l->id, INTERP_E_INVAL, "op-unknown", message, "the ops are open, exec, input, cancel, restart, put, get, list, stat, mkdir, rename, remove, spill_read, spill_grep, spill_save, close, doctor");
 }
 
 void op_line(struct loop *io, const char *text, size_t n)

@@ -122,6 +122,7 @@ void op_free(struct op *op)
     interp_cancel_free(op->cancel);
     interp_error_free(op->error);
     doctor_free(op->doctor);
+    file_op_free(op->file);
     free(op->language);
     free(op->kernel);
     buf_free(&op->input);

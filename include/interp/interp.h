@@ -5,6 +5,7 @@
 #include <interp/base.h>
 #include <interp/config.h>
 #include <interp/audit.h>
+#include <interp/files.h>
 #include <interp/redact.h>
 #include <interp/session.h>
 #include <interp/result.h>

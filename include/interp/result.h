@@ -109,5 +109,17 @@ INTERP_API uint64_t interp_result_readable_bytes(const interp_result *r, int32_t
 /** About how many tokens a language model makes of a text (n bytes; n may be INTERP_NTS): the estimate that output_tokens goes by. Models differ; it errs on the high side. 0 for NULL. T1. */
 INTERP_API uint64_t interp_estimate_tokens(const void *p, size_t n);
 
+/** What an exec did to a file. Append-only. */
+enum { INTERP_FILE_CREATED = 1, INTERP_FILE_CHANGED = 2, INTERP_FILE_DELETED = 3 };
+/** Files that the exec created, changed or deleted, with option change_set; 0 without. The guest's word, and the JSON ("files") has all of it: type, size, MIME type by content, SHA-256 of those up to
+    16 MiB together, and whether the set is complete. What is written through a mapping that an earlier exec left behind is not seen. T1. */
+INTERP_API uint32_t interp_result_file_count(const interp_result *r);
+/** INTERP_FILE_*; 0 past the end. T1. */
+INTERP_API int32_t interp_result_file_change(const interp_result *r, uint32_t i);
+/** Its path below the workspace, redacted; "" past the end. Borrowed. T1. */
+INTERP_API const char *interp_result_file_path(const interp_result *r, uint32_t i, size_t *len);
+/** Its content, with option fetch_files_bytes, NUL behind; texts are redacted. NULL when it did not come. Borrowed. T1. */
+INTERP_API const void *interp_result_file_data(const interp_result *r, uint32_t i, size_t *len);
+
 INTERP_END_DECLS
 #endif

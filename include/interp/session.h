@@ -78,13 +78,16 @@ INTERP_API void interp_session_set_userdata(interp_session *s, void *p);
 INTERP_API interp_status interp_request_new(interp_ctx *x, interp_request **out, interp_error **err);
 /** Frees a request; NULL is fine; legal right after a start. Exclusive. */
 INTERP_API void interp_request_free(interp_request *r);
-/** Applies a JSON object over what is set: the setters' names, code, stdin or stdin_base64, env {name: value}, args […], options {…}, labels {name: value}. For the host's own JSON, never a model's.
+/** Applies a JSON object over what is set: the setters' names, code, stdin or stdin_base64, env {name: value}, files [{path or path_base64, text or base64}], args […], options {…}, labels {name: value}. For the host's own JSON, never a model's.
     All or nothing. T3. Errors: INVAL naming the key, LIMIT, NOMEM. */
 INTERP_API interp_status interp_request_set_json(interp_request *r, const char *json, size_t len, interp_error **err);
 /** Sets the code: bytes of text, at most 16 MiB, no NUL inside; n may be INTERP_NTS. T3. Errors: INVAL, LIMIT, NOMEM. */
 INTERP_API interp_status interp_request_set_code(interp_request *r, const void *p, size_t n, interp_error **err);
 /** Sets what the code finds on its standard input (any bytes, at most 64 MiB); without it stdin is empty. T3. Errors: INVAL, LIMIT, NOMEM. */
 INTERP_API interp_status interp_request_set_stdin(interp_request *r, const void *p, size_t n, interp_error **err);
+/** Adds a file that is put before the code runs, its parents made where they are missing: path and content as for interp_session_put, at most 256 files of 64 MiB together. One that can't be put is
+    outcome error with cause "files", and the code does not run. T3. Errors: INVAL, LIMIT, NOMEM. */
+INTERP_API interp_status interp_request_add_file(interp_request *r, const void *path, size_t len, const void *p, size_t n, interp_error **err);
 /** Sets an environment variable for this exec only; as interp_config_set_env, at most 14 KiB together. T3. */
 INTERP_API interp_status interp_request_set_env(interp_request *r, const char *name, const void *value, size_t n, interp_error **err);
 /** Options of the language as a JSON object, at most 16 KiB: javascript {"await": false, "ts": true}. T3. Errors: INVAL, LIMIT, NOMEM. */
@@ -100,6 +103,8 @@ INTERP_API interp_status interp_request_set_cancel(interp_request *r, interp_can
 
 /** Kinds of calls. */
 enum { INTERP_CALL_OPEN = 1, INTERP_CALL_EXEC = 2, INTERP_CALL_PROBE = 5, INTERP_CALL_CLOSE = 6, INTERP_CALL_GC = 7, INTERP_CALL_RESTART = 8, INTERP_CALL_KERNEL_DELETE = 16 };
+/** Kinds of calls that work on files (files.h). */
+enum { INTERP_CALL_PUT = 3, INTERP_CALL_GET = 4, INTERP_CALL_LIST = 9, INTERP_CALL_STAT = 10, INTERP_CALL_MKDIR = 11, INTERP_CALL_RENAME = 12, INTERP_CALL_REMOVE = 13 };
 /** Flags of interp_call_wait. */
 enum { INTERP_WAIT_INTR = 1u };   /**< answer INTERP_E_INTR when a signal comes, so that a binding can run its handlers */
 
@@ -113,10 +118,10 @@ INTERP_API void interp_call_set_userdata(interp_call *c, void *p);
 /** Threaded context: drives the session until the call has an event or is done (OK), or the time is up (AGAIN; INTERP_FOREVER never, 0 looks once). Nothing is killed by
     not waiting. T3. Errors: INTR (only with INTERP_WAIT_INTR), BUSY, FORKED, IO. */
 INTERP_API interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t flags, interp_error **err);
-/** Feeds standard input of an interactive exec. Never blocks: *taken (at most n, maybe 0) is what was copied; when it is less than n, a WRITABLE event says that there is room again. What is given before
-    the kernel is ready waits. What the code never reads is dropped with the exec. T3. Errors: INVAL (not an interactive exec, after write_end), CLOSED (the exec has ended), NOMEM. */
+/** Feeds standard input of an interactive exec, or the content of a put. Never blocks: *taken (at most n, maybe 0) is what was copied; when it is less than n, a WRITABLE event says that there is room again. What is given before
+    the kernel is ready waits. What the code never reads is dropped with the exec. T3. Errors: INVAL (not an interactive exec or a put, after write_end, more than a put has announced), CLOSED (the call has ended), NOMEM. */
 INTERP_API interp_status interp_call_write(interp_call *c, const void *p, size_t n, size_t *taken, interp_error **err);
-/** Ends standard input of an interactive exec once all that was written has been read: the code sees end of file. Twice is fine. T3. Errors: INVAL, CLOSED. */
+/** Ends standard input of an interactive exec once all that was written has been read: the code sees end of file; or the content of a put. Twice is fine. T3. Errors: INVAL, CLOSED. */
 INTERP_API interp_status interp_call_write_end(interp_call *c, interp_error **err);
 /** Reads output of an exec by offset, while it runs and after, without taking anything away: up to size bytes of stream (INTERP_STREAM_*) from offset on, counted after redaction. *n bytes are given;
     *at (may be NULL) is the offset of the first of them: behind offset where what lies between is not kept. Looks once for news, never blocks. OK; AGAIN: nothing there yet; DONE: the exec has ended and
@@ -143,6 +148,7 @@ INTERP_API void interp_call_free(interp_call *c);
 enum {
     INTERP_EV_OUTPUT = 1,        /**< bytes of stdout or stderr */
     INTERP_EV_GAP = 2,           /**< output that was dropped: interp_event_missing bytes from interp_event_offset; only while an exec is being ended and nobody pulls */
+    INTERP_EV_DATA = 3,          /**< bytes of a file, from interp_event_offset on */
     INTERP_EV_PROGRESS = 4,      /**< a step of an open, as JSON */
     INTERP_EV_WRITABLE = 5,      /**< an interp_call_write that took less than all has room again */
     INTERP_EV_DONE = 8,          /**< the last event of a call: finish it */

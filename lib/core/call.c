@@ -65,6 +65,7 @@ struct interp_call *interp__call_new(struct interp_session *s, int32_t kind, int
     c->events_end = &c->events;
     for (int i = 0; i < 2; i++)
         interp__buf_init(&c->hold[i].data, &c->ctx->mem);
+    interp__buf_init(&c->json, &c->ctx->mem);
     c->next = s->calls;
     s->calls = c;
     return c;
@@ -112,6 +113,7 @@ void interp__call_unref(struct interp_call *c)
     interp_error_free(c->error);
     interp_result_free(c->result);
     interp_cancel_free(c->cancel);
+    interp__buf_free(&c->json);
     interp__free(&x->mem, c);
     interp__ctx_unref(x);
 }
@@ -232,8 +234,10 @@ interp_status interp_call_next(interp_call *c, const interp_event **ev)
             c->exec->queued -= cost;
         interp__free(&c->ctx->mem, c->current);
         c->current = NULL;
-        if (channel && c->session && c->exec)
+        if (channel && c->session && (c->exec || c->file))
             interp__peer_credit(c->session, channel, n);
+        if (c->file)
+            c->file->heard = interp__now();
     }
     if (c->events) {
         c->current = c->events;
@@ -264,7 +268,7 @@ static interp_status input_of(interp_call *c, struct interp__exec **e, interp_er
 {
     const struct interp__mem *m = &c->ctx->mem;
     if (c->kind != INTERP_CALL_EXEC || (c->exec && !c->exec->interactive))
-        return interp__fail(m, err, INTERP_E_INVAL, "not-interactive", "this call takes no input: set `interactive` in the request of an exec");
+        return interp__fail(m, err, INTERP_E_INVAL, "not-interactive", "this call takes no input: set `interactive` in the request of an exec, or start a put");
     if (c->done || !c->exec)
         return interp__fail(m, err, INTERP_E_CLOSED, "ended", "the exec has ended; nobody reads its input any more");
     *e = c->exec;
@@ -280,7 +284,11 @@ interp_status interp_call_write(interp_call *c, const void *p, size_t n, size_t 
         return st;
     if (!taken || (!p && n))
         st = interp__fail(&c->ctx->mem, err, INTERP_E_INVAL, "argument", "interp_call_write: %s is NULL", taken ? "the data" : "taken");
-    else
+    else if (c->kind == INTERP_CALL_PUT) {
+        st = interp__file_write(c, p, n, taken, err);
+        leave(in);
+        return st;
+    } else
         st = input_of(c, &e, err);
     if (!st && e->input_closed)
         st = interp__fail(&c->ctx->mem, err, INTERP_E_INVAL, "input-ended", "interp_call_write after interp_call_write_end");
@@ -308,6 +316,11 @@ interp_status interp_call_write_end(interp_call *c, interp_error **err)
     interp_status st = enter(c, &in, err);
     if (st)
         return st;
+    if (c->kind == INTERP_CALL_PUT) {
+        st = interp__file_write_end(c, err);
+        leave(in);
+        return st;
+    }
     st = input_of(c, &e, err);
     if (!st && !e->input_closed) {
         e->input_closed = 1;
@@ -387,12 +400,22 @@ void interp__call_drop(struct interp_session *s, struct interp_call *c)
     else {
         if (c->exec)
             interp__exec_cancel(s, c->exec, 0);
+        else if (c->file)
+            interp__file_cancel(s, c->file);
         else if (c->kind == INTERP_CALL_OPEN || s->unseen)
             atomic_store(&s->shut, 1);   /* nobody waits for it any more */
         interp__call_unthrottle(c);      /* unread output must not stall the guest that is to end */
         events_free(c);
     }
     interp__call_unref(c);
+}
+
+const char *interp_call_json(const interp_call *c, size_t *len)
+{
+    int has = c && c->done && !c->error && c->json.len;
+    if (len)
+        *len = has ? c->json.len : 2;
+    return has ? (const char *)c->json.p : "{}";
 }
 
 /* ---- events */

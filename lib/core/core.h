@@ -218,6 +218,7 @@ struct interp_config {
     struct interp__buf audit;                      /* JSON object or empty */
     struct interp__buf json;
 };
+struct interp__attached { struct interp__attached *next; char *path; size_t path_len; struct interp__buf data; };   /* a file that a request brings */
 struct interp_request {
     interp_ctx *ctx;
     struct interp__guard guard;
@@ -229,6 +230,7 @@ struct interp_request {
     struct interp__env labels;
     struct interp__buf args;                       /* NUL behind each */
     uint32_t nargs;
+    struct interp__attached *files;
     interp_cancel *cancel;
 };
 interp_status interp__options_set(void *values, int is_request, const struct interp__mem *m, const char *key, const struct interp__json *j, uint32_t node, int *known, interp_error **err);
@@ -260,6 +262,16 @@ extern const char *const interp__base_env[];
 struct interp__bundle { uint32_t first, count; struct interp__buf dropped; };  /* parts; dropped: JSON array or empty */
 struct interp__part { char *mime, *data; size_t len, total; uint32_t bundle; };   /* total: before it was shortened */
 struct interp__late { uint64_t exec, offset; int stream; struct interp__buf data; };
+struct interp__change {
+    char *path;
+    size_t path_len;
+    uint8_t how, type, has_content;                /* how: INTERP_FILE_CREATED ... */
+    uint64_t size;
+    const char *mime;
+    char sha256[65];                               /* empty: not made */
+    struct interp__buf content;
+};
+struct interp__changes { struct interp__change *v; uint32_t n, cap; uint64_t fetched; uint8_t complete; };
 struct interp_result {
     struct interp__mem mem;
     int32_t outcome, state, ran, exit_code, signal, line;
@@ -281,6 +293,7 @@ struct interp_result {
     uint32_t nlate;
     uint64_t late_dropped;
     char *session, *language, *kernel, *redactions, *denied;   /* redactions, denied: JSON object; NULL: none */
+    struct interp__changes *changes;               /* NULL: not asked for */
     uint64_t number;
     atomic_uintptr_t json;                         /* built at first use */
     size_t json_len;
@@ -348,6 +361,8 @@ struct interp_call {
     uint8_t read_by_offset;                        /* somebody asks for output while it runs: what redaction holds back is not for the end only */
     struct interp__exec *exec;
     struct interp__kernel *kernel;                 /* restart */
+    struct interp__file *file;                     /* while the sandbox works on it */
+    struct interp__buf json;                       /* what a call on files brought */
     struct interp_event done_event;                /* last: it has no data */
 };
 struct interp_call *interp__call_new(struct interp_session *s, int32_t kind, interp_cancel *cancel);
@@ -403,6 +418,9 @@ struct interp__exec {
     size_t code_sent, input_sent;
     uint8_t has_input, input_ended;
     uint8_t interactive, input_closed, want_room;  /* interactive: input is a queue that the host fills until input_closed; want_room: it waits for WRITABLE */
+    uint8_t changes, looked, diffed, exited, overlapped;   /* changes.c: asked for; looked before; exited: only the look after it is missing; others were at work */
+    struct interp__look *look;
+    uint32_t attaching;                            /* files that are still being put: it is sent after them */
     uint8_t streaming, sent, cancelled, timed_out;
     uint8_t broken;                                /* its kernel said what can't be taken: it is being stopped */
     uint8_t ending;                                /* past its deadline, or cancelled: a consumer that does not pull holds nothing up any more */
@@ -420,6 +438,18 @@ struct interp__exec {
     struct interp__spill spill[2];
     struct interp__kframes frames;
     interp_result *result;
+};
+struct interp__file {                              /* work on files: it outlives its call until the sandbox has answered */
+    struct interp__file *next;
+    struct interp_call *call;                      /* NULL: nobody waits for it */
+    struct interp__exec *exec;                     /* that runs when it is there */
+    uint8_t op, flags, sent, input_closed, input_ended, want_room, cancelled;
+    uint16_t channel;
+    uint32_t mode, tx_credit, rx_left, rx_owed;
+    uint64_t limit, size, taken, offset, heard;    /* size: announced by a put; taken of its bytes so far; heard: of it, or of the host, last */
+    size_t path_len, other_len;
+    char *path, *other;
+    struct interp__buf input, reply;
 };
 struct interp_session {
     interp_ctx *ctx;
@@ -447,6 +477,8 @@ struct interp_session {
     uint8_t unseen;                                /* no session of the host's: it carries a gc or probe call, and goes with it */
     struct wire_welcome welcome;
     struct interp_call *calls;
+    uint8_t baseline;                              /* the sandbox remembers what the workspace looks like: 1 all of it, 2 not all */
+    struct interp__file *transfers;                /* in the order in which they were asked for */
     struct interp__kernel *kernels;
     uint16_t next_channel;
     uint64_t execs, seq, execs_sent;
@@ -493,6 +525,7 @@ void interp__peer_credit(struct interp_session *s, uint16_t channel, uint32_t by
 void interp__peer_signal(struct interp_session *s, const struct interp__exec *e, uint8_t sig);
 void interp__peer_interrupt(struct interp_session *s, struct interp__exec *e, int hard);
 void interp__peer_pump(struct interp_session *s);                              /* code, stdin, blobs, as credit allows */
+size_t interp__peer_send(struct interp_session *s, uint16_t channel, const uint8_t *p, size_t len, size_t at, uint32_t *credit, int more);   /* what credit and the buffer allow; returns the new at */
 int  interp__peer_read(struct interp_session *s);                              /* 0, 1: more may be there, -1: the session is gone */
 /* kernel.c */
 enum { INTERP__KERNELS_MAX = 16 };               /* as many as the agent has room for */
@@ -547,12 +580,52 @@ const char *interp__session_path(const struct interp_session *s);              /
 /* build.c: execs of one-shot languages */
 void interp__build_exit(struct interp_session *s, struct interp__exec *e, const struct wire_exit *m);   /* outcome and cause of one whose process has ended */
 void interp__build_finish(struct interp_session *s, struct interp__exec *e, interp_result *r);   /* its structured error, once its output is complete */
+/* attach.c: files of a request */
+interp_status interp__attached_add(struct interp__attached **list, const struct interp__mem *m, const void *path, size_t len, const void *p, size_t n, interp_error **err);
+interp_status interp__attached_json(struct interp__attached **list, const struct interp__mem *m, const struct interp__json *j, uint32_t node, interp_error **err);
+void interp__attached_free(struct interp__attached **list, const struct interp__mem *m);
+interp_status interp__exec_attach(struct interp_session *s, struct interp__exec *e, const struct interp__attached *list, interp_error **err);
+void interp__exec_detach(struct interp_session *s, struct interp__exec *e);     /* it ends: what is still being put is given up */
+void interp__exec_attached(struct interp_session *s, struct interp__exec *e, interp_error *why);   /* one is there, or not; takes why */
+void interp__exec_not_run(struct interp_session *s, struct interp__exec *e, const char *cause, const char *type, const char *message);   /* ends it as an error before it ran */
+void interp__exec_finish(struct interp_session *s, struct interp__exec *e);
+/* changes.c, mime.c */
+int  interp__changes_before(struct interp_session *s, struct interp__exec *e);  /* 1: it is sent when that is through */
+int  interp__changes_after(struct interp_session *s, struct interp__exec *e);   /* 1: it ends when that is through */
+void interp__changes_touched(struct interp_session *s);                         /* the host has done something to the files */
+int  interp__changes_data(struct interp_session *s, struct interp__file *f, const uint8_t *p, size_t n);
+void interp__changes_answer(struct interp_session *s, struct interp__exec *e, uint8_t op, const struct wire_file_done *m);
+void interp__changes_drop(struct interp_session *s, struct interp__exec *e);
+uint64_t interp__changes_deadline(const struct interp__file *f);
+void interp__changes_json(const struct interp__changes *l, struct interp__buf *b);
+void interp__changes_free(struct interp__changes *l, const struct interp__mem *m);
+const char *interp__mime_guess(const char *name, const uint8_t *head, size_t n, uint64_t size);   /* static */
+/* files.c, fileapi.c, listing.c */
+interp_status interp__path_take(const struct interp__mem *m, const void *given, size_t n, int file, char **out, size_t *out_len, interp_error **err);   /* checked, and below /workspace relative */
+void interp__file_free(struct interp_session *s, struct interp__file *f);
+struct interp__file *interp__file_by_channel(struct interp_session *s, uint16_t channel);
+interp_status interp__file_write(struct interp_call *c, const void *p, size_t n, size_t *taken, interp_error **err);
+interp_status interp__file_write_end(struct interp_call *c, interp_error **err);
+int  interp__file_data(struct interp_session *s, struct interp__file *f, const uint8_t *p, size_t n);   /* -1: it has no business to send any */
+int  interp__file_done(struct interp_session *s, const struct wire_file_done *m);                       /* -1: nobody asked */
+void interp__files_send(struct interp_session *s);                              /* as many as the sandbox takes at a time */
+void interp__file_pump(struct interp_session *s, struct interp__file *f);
+void interp__file_cancel(struct interp_session *s, struct interp__file *f);
+void interp__file_leave(struct interp_call *c);                                 /* the call goes, the work may have to go on */
+void interp__files_deadline(struct interp_session *s, uint64_t now);
+uint64_t interp__files_due(const struct interp_session *s);
+void interp__files_free(struct interp_session *s);
+interp_status interp__listing(struct interp_session *s, const struct wire_file_done *m, const struct interp__buf *records, struct interp__buf *json);
+const char *interp__file_type(uint8_t type);
+int64_t interp__file_mtime(uint64_t ns);                                        /* in milliseconds */
+void interp__file_name(struct interp_session *s, struct interp__buf *j, const void *p, size_t n, const char *base64);   /* redacted; base64: member for one that is not UTF-8 */
 /* redact.c: what comes from a sandbox passes here before anybody sees it */
 /* Redacts into s->redacted; *r is made at first use. Without memory a label stands for the bytes. */
 void interp__redact_out(struct interp_session *s, struct interp__redactor **r, const void *p, size_t n);
 void interp__redact_idle(struct interp_session *s, struct interp__redactor *r, int hard);
 void interp__redact_end(struct interp_session *s, struct interp__redactor *r);
 void interp__redact_text(struct interp_session *s, const void *p, size_t n);   /* a stream of its own */
+void interp__redact_forget(struct interp_session *s);                           /* what those texts had in them is in no result's counts */
 /* Words of a backend's for logs and errors, which may quote a registered value of the context or the session (NULL: none). Gives p itself when nothing is registered; else out holds what it gives, NUL
    behind. */
 const char *interp__redact_words(interp_ctx *x, const struct interp_session *s, const char *p, size_t n, struct interp__buf *out);

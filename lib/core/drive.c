@@ -103,6 +103,7 @@ static void deadlines(struct interp_session *s, uint64_t now)
         interp__session_gone(s, why);
         return;
     }
+    interp__files_deadline(s, now);
 again:
     for (struct interp_call *c = s->calls; c; c = c->next) {
         struct interp__exec *e = c->exec;
@@ -228,7 +229,7 @@ uint64_t interp__session_due(const struct interp_session *s)
         if (c->deadline)
             due = interp__min(due, c->deadline);
     }
-    return due;
+    return interp__min(due, interp__files_due(s));
 }
 
 /* ---- LOOP contexts */

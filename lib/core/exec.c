@@ -12,14 +12,14 @@
 struct interp__exec *interp__exec_by_id(struct interp_session *s, const uint8_t id[WIRE_ID])
 {
     for (struct interp_call *c = s->calls; c; c = c->next)
-        if (c->exec && c->exec->sent && !c->done && !memcmp(c->exec->id, id, WIRE_ID))
+        if (c->exec && c->exec->sent && !c->exec->exited && !c->done && !memcmp(c->exec->id, id, WIRE_ID))
             return c->exec;
     return NULL;
 }
 struct interp__exec *interp__exec_by_channel(struct interp_session *s, uint16_t channel)
 {
     for (struct interp_call *c = s->calls; c; c = c->next)
-        if (c->exec && c->exec->sent && !c->done && channel >= c->exec->base && channel <= c->exec->base + 2)
+        if (c->exec && c->exec->sent && !c->exec->exited && !c->done && channel >= c->exec->base && channel <= c->exec->base + 2)
             return c->exec;
     return NULL;
 }
@@ -112,6 +112,8 @@ void interp__exec_free(struct interp_session *s, struct interp__exec *e)
 {
     if (!e)
         return;
+    interp__exec_detach(s, e);
+    interp__free(&s->mem, e->look);
     interp__buf_free(&e->code);
     interp__buf_free(&e->input);
     interp__wipe(e->env.p, e->env.cap);
@@ -159,6 +161,7 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
         return NULL;
     }
     e->timeout = interp__ms(r->v.timeout_set ? r->v.timeout : s->v.timeout);
+    e->changes = (r->v.change_set_set ? r->v.change_set : s->v.change_set) != 0;
     e->grace = interp__ms(r->v.grace_set ? r->v.grace : s->v.grace);
     e->cpu = interp__ms(r->v.cpu_time_set ? r->v.cpu_time : s->v.cpu_time);
     e->idle_output = interp__ms(r->v.idle_output_set ? r->v.idle_output : s->v.idle_output);
@@ -219,6 +222,8 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
 {
     struct interp__kernel *k = e->kernel;
     uint64_t now = interp__now(), left = e->timeout;
+    if (e->attaching || interp__changes_before(s, e))
+        return;   /* it comes when its files are there */
     if (left != INTERP__NEVER) {
         uint64_t end = interp__after(e->started, left);
         left = end > now ? end - now : 1;
@@ -253,6 +258,10 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
 
 void interp__exec_cancel(struct interp_session *s, struct interp__exec *e, int hard)
 {
+    if (e->exited) {
+        interp__changes_drop(s, e);
+        return;
+    }
     if (e->cancelled > hard)
         return;
     e->cancelled = (uint8_t)(1 + hard);
@@ -430,6 +439,8 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     struct interp__kernel *k = e->kernel;
     struct interp_call *c = e->call;
     int started = e->sent && k->ready_status == 0;
+    if (e->sent && !e->diffed)
+        s->baseline = 0;
     for (int i = 0; i < 2; i++)
         if (e->redact[i] || e->clean[i]) {
             s->redacted.len = 0;
@@ -487,9 +498,20 @@ static void finish(struct interp_session *s, struct interp__exec *e)
         interp__session_drop_call(s, c);
 }
 
+void interp__exec_finish(struct interp_session *s, struct interp__exec *e)
+{
+    finish(s, e);
+}
+
 void interp__exec_end(struct interp_session *s, struct interp__exec *e, int32_t outcome, const char *cause, int32_t state, int32_t ran)
 {
     interp_result *r = e->result;
+    if (e->exited) {   /* it has its outcome */
+        r->state = state;
+        r->changes->complete = 0;
+        finish(s, e);
+        return;
+    }
     r->outcome = outcome;
     r->cause = cause;
     r->state = state;
@@ -559,6 +581,12 @@ const char *interp__session_path(const struct interp_session *s)
         if (!strncmp((char *)s->env.text.p + at, "PATH=", 5))
             path = (char *)s->env.text.p + at;
     return path + 5;
+}
+
+void interp__exec_not_run(struct interp_session *s, struct interp__exec *e, const char *cause, const char *type, const char *message)
+{
+    interp__host_error(e->result, type, message, "");
+    interp__exec_end(s, e, INTERP_OUTCOME_ERROR, cause, INTERP_STATE_PRESERVED, 0);
 }
 
 /* The kernel did not start: the agent said why in KERNEL_READY. */
@@ -725,5 +753,6 @@ void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const s
         interp__session_gone(s, why);
         return;
     }
-    finish(s, e);
+    if (!interp__changes_after(s, e))
+        finish(s, e);
 }

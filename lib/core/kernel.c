@@ -71,6 +71,9 @@ static int channel_taken(struct interp_session *s, uint16_t base)
     for (struct interp__kernel *k = s->kernels; k; k = k->next)
         if (k->channel == base)
             return 1;
+    for (struct interp__file *f = s->transfers; f; f = f->next)
+        if (f->sent && f->channel == base)
+            return 1;
     return 0;
 }
 

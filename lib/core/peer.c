@@ -34,11 +34,13 @@ void interp__peer_credit(struct interp_session *s, uint16_t channel, uint32_t by
     uint32_t *owed = &s->late_owed, *left = NULL, due;
     if (channel != WIRE_CHANNEL_LATE) {
         struct interp__exec *e = interp__exec_by_channel(s, channel);
-        if (!e)
+        struct interp__file *f = e ? NULL : interp__file_by_channel(s, channel);
+        if (!e && !f)
             return;   /* it has ended, and its window with it */
-        owed = &e->rx_owed[channel - e->base];
-        left = &e->rx_left[channel - e->base];
-        e->heard = interp__now();
+        owed = e ? &e->rx_owed[channel - e->base] : &f->rx_owed;
+        left = e ? &e->rx_left[channel - e->base] : &f->rx_left;
+        if (e)
+            e->heard = interp__now();
     }
     *owed += bytes;
     if (*owed < WIRE_WINDOW / 4)
@@ -73,7 +75,7 @@ void interp__peer_signal(struct interp_session *s, const struct interp__exec *e,
 /* ---- out: code, stdin, blobs */
 
 /* Sends what credit and the buffer allow; the last piece says END, unless more may come. Returns the new position. */
-static size_t pump(struct interp_session *s, uint16_t channel, const uint8_t *p, size_t len, size_t at, uint32_t *credit, int more)
+size_t interp__peer_send(struct interp_session *s, uint16_t channel, const uint8_t *p, size_t len, size_t at, uint32_t *credit, int more)
 {
     while (at < len && *credit && s->out.len < OUT_SOFT) {
         size_t n = len - at;
@@ -91,7 +93,7 @@ static size_t pump(struct interp_session *s, uint16_t channel, const uint8_t *p,
 static void pump_input(struct interp_session *s, struct interp__exec *e)
 {
     uint16_t channel = (uint16_t)(e->base + 1);
-    e->input_sent = pump(s, channel, e->input.p, e->input.len, e->input_sent, &e->tx_credit[1], !e->input_closed);
+    e->input_sent = interp__peer_send(s, channel, e->input.p, e->input.len, e->input_sent, &e->tx_credit[1], !e->input_closed);
     if (e->interactive) {                /* a queue: what has been sent makes room */
         interp__buf_drop(&e->input, e->input_sent);
         e->input_ended = e->input_closed && e->input_sent && !e->input.len;
@@ -109,15 +111,18 @@ void interp__peer_pump(struct interp_session *s)
 {
     for (struct interp__kernel *k = s->kernels; k; k = k->next)
         if (k->state == INTERP__KERNEL_STARTING && k->blob_sent < k->blob_len)
-            k->blob_sent = pump(s, k->channel, k->blob, k->blob_len, k->blob_sent, &k->blob_credit, 0);
+            k->blob_sent = interp__peer_send(s, k->channel, k->blob, k->blob_len, k->blob_sent, &k->blob_credit, 0);
     for (struct interp_call *c = s->calls; c; c = c->next) {
         struct interp__exec *e = c->exec;
-        if (!e || !e->sent || c->done)
+        if (!e || !e->sent || e->exited || c->done)
             continue;
-        e->code_sent = pump(s, e->base, e->code.p, e->code.len, e->code_sent, &e->tx_credit[0], 0);
+        e->code_sent = interp__peer_send(s, e->base, e->code.p, e->code.len, e->code_sent, &e->tx_credit[0], 0);
         if (e->has_input && !e->input_ended)
             pump_input(s, e);
     }
+    for (struct interp__file *f = s->transfers; f; f = f->next)
+        if (f->sent)
+            interp__file_pump(s, f);
 }
 
 /* ---- in */
@@ -159,7 +164,11 @@ static int data(struct interp_session *s, const struct wire_frame *f)
             interp__peer_frame(s, WIRE_CREDIT, 0, f->channel, b, sizeof b);
             return 0;
         }
-    return -1;
+    struct interp__file *w = interp__file_by_channel(s, f->channel);
+    if (!w || f->size > w->rx_left)
+        return -1;
+    w->rx_left -= f->size;
+    return interp__file_data(s, w, f->payload, f->size);
 }
 
 static int credit(struct interp_session *s, const struct wire_frame *f)
@@ -173,6 +182,11 @@ static int credit(struct interp_session *s, const struct wire_frame *f)
     for (struct interp__kernel *k = s->kernels; k && !left; k = k->next)
         if (k->state == INTERP__KERNEL_STARTING && k->channel == f->channel)
             left = &k->blob_credit;
+    struct interp__file *w = left ? NULL : interp__file_by_channel(s, f->channel);
+    if (w) {
+        left = &w->tx_credit;
+        w->heard = interp__now();
+    }
     if (i.bad || (left && n > WIRE_WINDOW - *left))
         return -1;
     if (left)
@@ -287,6 +301,10 @@ static int frame(struct interp_session *s, const struct wire_frame *f)
             return -1;   /* an id that nobody asked for: only we make them */
         interp__exec_exit(s, e, &m);
         return 0;
+    }
+    case WIRE_FILE_DONE: {
+        struct wire_file_done m;
+        return interp__wire_get_file_done(f, &m) ? -1 : interp__file_done(s, &m);
     }
     case WIRE_LATE:
         return late(s, f);

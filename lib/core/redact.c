@@ -142,6 +142,13 @@ void interp__redact_text(struct interp_session *s, const void *p, size_t n)
         s->redact = NULL;
     }
 }
+void interp__redact_forget(struct interp_session *s)
+{
+    struct interp__redact_counts c = { &s->mem, NULL, 0 };
+    if (s->redact)
+        interp__redact_counts_take(&c, s->redact);
+    interp__redact_counts_free(&c);
+}
 const char *interp__redact_words(interp_ctx *x, const struct interp_session *s, const char *p, size_t n, struct interp__buf *out)
 {
     struct interp__redact_set *set = s && !s->v.redact_off ? s->secrets : x->redact;
@@ -242,11 +249,7 @@ void interp__redact_result(struct interp_session *s, interp_result *r, struct in
     replace(s, &r->error_type, &r->type_len);
     replace(s, &r->error_message, &r->message_len);
     replace(s, &r->error_traceback, &r->traceback_len);
-    if (s->redact) {
-        struct interp__redact_counts again = { &s->mem, NULL, 0 };
-        interp__redact_counts_take(&again, s->redact);
-        interp__redact_counts_free(&again);
-    }
+    interp__redact_forget(s);
     interp__redact_counts_add(counts, &s->late_counts);
     interp__redact_counts_free(&s->late_counts);
     if (!counts->len)

@@ -39,6 +39,7 @@ static void contents_free(struct interp_request *r)
     interp__buf_free(&r->input);
     interp__buf_free(&r->options);
     interp__buf_free(&r->args);
+    interp__attached_free(&r->files, &r->ctx->mem);
 }
 
 void interp_request_free(interp_request *r)
@@ -261,6 +262,8 @@ static interp_status apply_member(struct interp_request *to, const struct interp
     }
     if (!strcmp(key, "env"))
         return interp__env_set_json(&to->env, m, j, i, ENV_NAMES, ENV_BYTES, err);
+    if (!strcmp(key, "files"))
+        return interp__attached_json(&to->files, m, j, i, err);
     if (!strcmp(key, "options"))
         return set_options(to, j, i, err);
     if (!strcmp(key, "labels"))
@@ -268,6 +271,16 @@ static interp_status apply_member(struct interp_request *to, const struct interp
     if (!strcmp(key, "args"))
         return set_args(to, j, i, err);
     return interp__fail(m, err, INTERP_E_INVAL, "option-unknown", "a request has no member \"%.64s\"", key);
+}
+
+interp_status interp_request_add_file(interp_request *r, const void *path, size_t len, const void *p, size_t n, interp_error **err)
+{
+    interp_status st = enter(r, err);
+    if (st)
+        return st;
+    st = interp__attached_add(&r->files, &r->ctx->mem, path, len, p, n == INTERP_NTS && p ? strlen(p) : n, err);
+    interp__leave(&r->guard);
+    return st;
 }
 
 interp_status interp_request_set_json(interp_request *r, const char *json, size_t len, interp_error **err)
@@ -318,6 +331,8 @@ interp_status interp_request_set_json(interp_request *r, const char *json, size_
             r->args = next.args, r->nargs = next.nargs, next.args = old.args;
         if (next.options.len)
             r->options = next.options, next.options = old.options;
+        if (next.files)
+            r->files = next.files, next.files = old.files;
     }
     contents_free(&next);
     interp__leave(&r->guard);

@@ -35,6 +35,7 @@ void interp_result_free(interp_result *r)
         r->late[i].data.mem = &m;
         interp__buf_free(&r->late[i].data);
     }
+    interp__changes_free(r->changes, &m);
     void *own[] = { r->parts, r->late, r->error_json, r->error_type, r->error_message, r->error_traceback, r->hint, r->build_output, r->session, r->language, r->kernel, r->redactions, r->denied,
                     (void *)atomic_load(&r->json), r->dropped.p };
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)

@@ -216,7 +216,8 @@ void interp__result_build_json(const interp_result *r, struct interp__buf *b)
         interp__json_text(b, r->build_output, r->build_len);
     else
         interp__buf_str(b, "null");
-    interp__buf_str(b, ",\"files\":null");
+    interp__buf_str(b, ",\"files\":");
+    interp__changes_json(r->changes, b);
     usage(b, r);
     interp__buf_fmt(b, ",\"network\":[],\"redactions\":%s,\"denied\":%s,\"late\":[", r->redactions ? r->redactions : "{}", r->denied ? r->denied : "null");
     for (uint32_t i = 0; i < r->nlate; i++) {

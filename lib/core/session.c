@@ -60,6 +60,7 @@ void interp__session_unref(struct interp_session *s)
         s->kernels = k->next;
         interp__kernel_free(s, k);
     }
+    interp__files_free(s);
     interp__late_end(s);
     interp__config_clear(&s->v, &s->mem);
     interp__wipe(s->env.text.p, s->env.text.cap);
@@ -119,6 +120,7 @@ void interp__session_drop_call(struct interp_session *s, struct interp_call *c)
     for (struct interp_call **p = &s->calls; *p; p = &(*p)->next)
         if (*p == c) {
             *p = c->next;
+            interp__file_leave(c);
             c->session = NULL;
             interp__call_unref(c);
             return;
@@ -166,6 +168,7 @@ again:
         if (c->kind != INTERP_CALL_CLOSE)
             interp__call_done(c, interp__error_copy(&s->mem, s->gone));
     }
+    interp__files_free(s);
     for (struct interp__kernel *k = s->kernels; k; k = k->next)
         k->state = INTERP__KERNEL_DEAD;
     s->out.len = 0;
@@ -474,6 +477,12 @@ interp_status interp_session_exec_start(interp_session *s, const interp_request 
         interp__call_unref(c);
         st = err ? interp_error_code(*err) : INTERP_E_NOMEM;
     }
+    if (!st && (st = interp__exec_attach(s, c->exec, r->files, err))) {
+        interp__exec_free(s, c->exec);
+        c->exec = NULL;
+        interp__session_drop_call(s, c);
+        interp__call_unref(c);
+    }
     if (!st) {
         struct interp__exec *e = c->exec;
         interp_error *unrecorded = NULL;
@@ -493,6 +502,8 @@ interp_status interp_session_exec_start(interp_session *s, const interp_request 
             interp__session_flush(s);
         }
         interp_error_free(unrecorded);
+        interp__files_send(s);
+        interp__session_flush(s);
         *call = c;
         interp__loop_poke(&s->ctx->loop);
     }
@@ -550,6 +561,7 @@ static void free_forked(struct interp_session *s)
         s->calls = c->next;
         interp__exec_free(s, c->exec);
         c->exec = NULL;
+        interp__file_leave(c);
         c->session = NULL;
         c->in_ready = 0;
         interp__call_unref(c);

@@ -6,7 +6,8 @@
 
 #define KERNELS     16u
 #define LATES       256u
-#define PIPES       (LATES + 3u * KERNELS + 8u)
+#define WORKERS     (WIRE_FILES + 1u)      /* the last one keeps what the workspace looked like */
+#define PIPES       (LATES + 3u * KERNELS + WORKERS + 8u)
 #define RUN_DIR     "/run/interp"
 #define WORKSPACE   "/workspace"
 #define TEXT_MAX    4096u            /* captured standard error of a start; also the bound of the driver's info */
@@ -47,7 +48,7 @@ struct agent {
 extern struct agent A;
 
 /* ---- descriptors in the epoll set: kind, generation and index travel in the event */
-enum ep_kind { EP_STREAM = 1, EP_STREAM_OUT, EP_SIGNAL, EP_HOST, EP_PIPE, EP_CONTROL, EP_COMMAND, EP_STDIN, EP_SUPERVISOR };
+enum ep_kind { EP_STREAM = 1, EP_STREAM_OUT, EP_SIGNAL, EP_HOST, EP_PIPE, EP_CONTROL, EP_COMMAND, EP_STDIN, EP_SUPERVISOR, EP_WORKER, EP_WORKER_IN };
 int ep_add(int fd, uint32_t events, enum ep_kind kind, uint32_t gen, uint32_t index);
 void ep_want_out(int fd, int on, enum ep_kind kind, uint32_t gen, uint32_t index);      /* sockets tell of room only when asked: every read of the peer would wake us */
 
@@ -73,7 +74,7 @@ void ring_drop(struct ring *r, size_t n);
 int  ring_front(struct ring *r, const void *p, size_t n);     /* before what is there */
 
 /* ---- pipes.c: the read ends that we own */
-enum pipe_use { PIPE_FREE, PIPE_SPARE, PIPE_START, PIPE_EXEC, PIPE_LATE, PIPE_DISCARD };
+enum pipe_use { PIPE_FREE, PIPE_SPARE, PIPE_START, PIPE_EXEC, PIPE_LATE, PIPE_DISCARD, PIPE_FILE };
 struct opipe {
     int fd;
     uint32_t gen, dropped;
@@ -140,7 +141,7 @@ struct kernel {
 extern struct kernel kernels[KERNELS];
 struct spec { uint32_t len, candidates, args, env, template, template_len; uint8_t raw[WIRE_PAYLOAD_MAX + 16]; } __attribute__((aligned(65536)));
 extern struct spec specs[KERNELS];
-struct secret { struct ring code[KERNELS], input[KERNELS]; uint8_t scratch[WIRE_WINDOW], prefix[KERNELS][WIRE_PAYLOAD_MAX]; } __attribute__((aligned(65536)));
+struct secret { struct ring code[KERNELS], input[KERNELS], files[WORKERS]; uint8_t scratch[WIRE_WINDOW], prefix[KERNELS][WIRE_PAYLOAD_MAX]; } __attribute__((aligned(65536)));
 extern struct secret S;                                       /* with the stream's buffers: what a forked child wipes first */
 void stream_wipe(void);
 static inline unsigned kernel_index(const struct kernel *k) { return (unsigned)(k - kernels); }
@@ -202,6 +203,39 @@ int  files_take_ended(const struct kernel *k);
 void files_drop_dir(struct kernel *k);
 int  files_expand(struct kernel *k, const uint8_t *p, size_t n, int all);      /* template into the code ring */
 
+/* ---- workers.c: file work, done by processes with the rights of user code */
+void workers_init(void);
+void worker_request(const struct wire_frame *f);
+void worker_cancel(uint16_t channel);
+int  worker_data(uint16_t channel, const uint8_t *p, size_t n, int end);      /* 0: not a channel of theirs */
+uint32_t *worker_credit(uint16_t channel);
+void worker_event(uint32_t index, uint32_t gen, enum ep_kind kind);
+void worker_reaped(int pid);
+int  workers_step(void);
+uint64_t workers_timer(void);
+uint64_t workers_patience(void);                              /* how long the host waits for those at work; 0: none is */
+/* filework.c: the process itself. Descriptors: */
+enum { WORK_CONTROL = 3, WORK_IN = 4, WORK_OUT = 5 };
+enum { WORK_FILE = 'F', WORK_END = 'E', WORK_CANCEL = 'C' };  /* first byte of a message to it: the payload of FILE follows, or a u64: bytes written to its pipe */
+struct work_done { struct wire_file_done d; uint64_t bytes; };/* its answer; bytes: what it has written to its pipe */
+_Noreturn void file_work(void);
+#define WORK_DEPTH 64u                /* directories that are kept open, one in the other */
+struct level { int fd; uint32_t pos, have, path_len; char name[256]; uint8_t dents[4096]; };
+extern struct level levels[WORK_DEPTH];
+void level_enter(struct level *l, int fd, const char *name, uint32_t path_len);
+struct dirent_k *level_next(struct level *l, long *error);    /* but "." and ".."; NULL: no more, *error says whether by one */
+void send_bytes(const void *p, size_t n);                     /* to the agent */
+void send_record(const struct wire_entry *e);
+void send_records(void);                                      /* those that wait for more */
+uint8_t file_type_of(uint16_t mode);
+/* changes.c */
+int changes_snap(struct wire_file_done *d);
+int changes_diff(uint64_t budget, uint32_t most, struct wire_file_done *d);
+/* filepath.c: names to descriptors, in the process above */
+void paths_init(void);
+int  path_open(const char *path, int flags);                  /* the flags of open, descriptor or negative error */
+int  path_parent(const char *path, int make, const char **name);   /* the directory that it is in (O_PATH), and its last component */
+
 /* ---- proc.c */
 struct proc { int pid, ppid; uint64_t start, cpu, cpu_children; uint8_t mark, ignores_int, owner; uint32_t threads; };
 #define PROCS 2048u
@@ -225,6 +259,7 @@ static inline long supervisor_order(struct kernel *k, uint32_t op, uint64_t sinc
     struct sup_message m = { .op = op, .since = since, .signal = sig };
     return supervisor_send(k, &m, NULL, 0);
 }
+void fork_wipe(struct kernel *k);                             /* what a forked child must not keep; k: the kernel that it is for, NULL: none */
 _Noreturn void spawn_child(struct kernel *k, const int fds[3]);   /* spawn.c: becomes the kernel */
 static inline uint64_t min64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 #endif

@@ -46,8 +46,8 @@ static void signals(void)
         if (no == SIGTERM)
             agent_end(0);
     }
-    while (sys_wait4(-1, NULL, WNOHANG | W_ALL, NULL) > 0)
-        ; /* supervisors report on their sockets; all else is just reaped */
+    for (long pid; (pid = sys_wait4(-1, NULL, WNOHANG | W_ALL, NULL)) > 0;)
+        worker_reaped((int)pid); /* supervisors report on their sockets; all else is just reaped */
 }
 
 static void event(const struct epoll_event_k *e)
@@ -67,6 +67,10 @@ static void event(const struct epoll_event_k *e)
     case EP_PIPE:
         pipe_event(index, gen, what);
         break;
+    case EP_WORKER:
+    case EP_WORKER_IN:
+        worker_event(index, gen, kind);
+        break;
     default:
         if (index < KERNELS && kernels[index].stage && (kind == EP_SUPERVISOR || kernels[index].gen == gen))
             kernel_event(&kernels[index], kind, what);
@@ -85,12 +89,17 @@ static uint64_t lease_end(void)
             uint64_t t = A.last_frame + k->x.timeout + k->x.grace + 10 * NSEC;
             end = t > end ? t : end;
         }
+    uint64_t patience = workers_patience();
+    if (patience > UINT64_MAX / 2)
+        return UINT64_MAX;
+    if (patience && A.last_frame + patience + 10 * NSEC > end)
+        end = A.last_frame + patience + 10 * NSEC;
     return end;
 }
 
 static int wait_ms(void)
 {
-    uint64_t next = min64(min64(lease_end(), A.greeted ? A.life_end : UINT64_MAX), min64(late_timer(), watch_timer()));
+    uint64_t next = min64(min64(lease_end(), A.greeted ? A.life_end : UINT64_MAX), min64(late_timer(), min64(watch_timer(), workers_timer())));
     for (const struct kernel *k = kernels; k < kernels + KERNELS; k++) {
         if (!k->stage)
             continue;
@@ -126,6 +135,7 @@ static _Noreturn void loop(void)
                 busy |= kernel_step(k);
                 ladder_step(k);
             }
+        busy |= workers_step();
         busy |= late_step();
         if (A.watch_bytes)
             watch_step();
@@ -182,6 +192,7 @@ int guest_main(int argc, char **argv)
         ep_add(f->host_pidfd, EPOLLIN, EP_HOST, 0, 0);
     for (struct kernel *k = kernels; k < kernels + KERNELS; k++)
         k->supervisor = k->control = k->command = k->blob = k->errors = k->x.in_fd = k->x.code_fd = k->x.out[0] = k->x.out[1] = -1;
+    workers_init();
     A.last_frame = now_ns();
     stream_init(f->local ? 3 : 0, f->local ? 3 : 1);
     loop();

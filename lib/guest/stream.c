@@ -190,6 +190,8 @@ static void credit(const struct wire_frame *f)
             c = &k->credit;
     }
     if (!c)
+        c = worker_credit(f->channel);
+    if (!c)
         return; /* of a channel that has just ended */
     if (n > WIRE_WINDOW - *c)
         fatal("protocol", "CREDIT beyond the window");
@@ -199,6 +201,8 @@ static void credit(const struct wire_frame *f)
 static void data(const struct wire_frame *f)
 {
     int end = f->flags & WIRE_FLAG_END;
+    if (worker_data(f->channel, f->payload, f->size, end))
+        return;
     for (struct kernel *k = kernels; k < kernels + KERNELS; k++) {
         if (k->x.phase && f->channel == k->x.base)
             exec_code(k, f->payload, f->size, end);
@@ -245,6 +249,16 @@ static void dispatch(const struct wire_frame *f)
     case WIRE_EXEC:
         exec_request(f);
         return;
+    case WIRE_FILE:
+        worker_request(f);
+        return;
+    case WIRE_FILE_CANCEL: {
+        uint16_t channel = interp__wire_u16(&in);
+        if (in.bad)
+            fatal("protocol", "malformed FILE_CANCEL");
+        worker_cancel(channel);
+        return;
+    }
     case WIRE_INTERRUPT: {
         uint8_t id[WIRE_ID];
         interp__wire_bytes(&in, id, WIRE_ID);

@@ -176,7 +176,7 @@ static void order(void)
     }
 }
 
-static void wipe(struct kernel *k)
+void fork_wipe(struct kernel *k)
 {
     stream_wipe();
     if (sc3(NR_madvise, PTR(&S), sizeof S, MADV_DONTNEED) < 0)
@@ -195,7 +195,7 @@ static _Noreturn void supervise(struct kernel *k, int fd)
 {
     int keep[] = { fd, A.facts.cg_user_dir, A.facts.cg_user_tasks[0], A.facts.cg_user_tasks[1], A.facts.cg_user_tasks[2], A.facts.rules, A.facts.life };
     close_but(keep, 7, 0);
-    wipe(k);
+    fork_wipe(k);
     own = k;
     A.pid = (int)sys_getpid();
     sock = fd;

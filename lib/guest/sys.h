@@ -75,7 +75,7 @@ static inline long sc6(long n, long a, long b, long c, long d, long e, long f)
 /* ---- errors (results are negative) */
 enum {
     E_PERM = 1, E_NOENT = 2, E_SRCH = 3, E_INTR = 4, E_IO = 5, E_2BIG = 7, E_NOEXEC = 8, E_BADF = 9, E_CHILD = 10, E_AGAIN = 11, E_NOMEM = 12, E_CONNRESET = 104, E_ACCES = 13,
-    E_BUSY = 16, E_EXIST = 17, E_NODEV = 19, E_NOTDIR = 20, E_INVAL = 22, E_NOSPC = 28, E_ROFS = 30, E_PIPE = 32, E_RANGE = 34, E_NAMETOOLONG = 36, E_NOSYS = 38, E_LOOP = 40,
+    E_BUSY = 16, E_EXIST = 17, E_XDEV = 18, E_NODEV = 19, E_NOTDIR = 20, E_ISDIR = 21, E_FBIG = 27, E_INVAL = 22, E_NOSPC = 28, E_ROFS = 30, E_PIPE = 32, E_RANGE = 34, E_NAMETOOLONG = 36, E_NOSYS = 38, E_NOTEMPTY = 39, E_LOOP = 40, E_CANCELED = 125,
     E_OPNOTSUPP = 95
 };
 
@@ -210,16 +210,19 @@ extern uintptr_t page_size;
 uint64_t now_ns(void);
 void close_but(const int *keep, int n, int from);                     /* closes every descriptor >= from that is not in keep */
 
-/* ---- boot.c, root.c, lock.c (local mode) */
+/* ---- boot.c, root.c, lock.c (local mode); files */
 #if defined(__x86_64__)
+enum { NR_fchmod = 91, NR_splice = 275, NR_renameat2 = 316 };
 enum { NR_getcwd = 79, NR_fchownat = 260, NR_sched_setscheduler = 144, NR_sched_setaffinity = 203 };
 #else
+enum { NR_fchmod = 52, NR_splice = 76, NR_renameat2 = 276 };
 enum { NR_getcwd = 17, NR_fchownat = 54, NR_sched_setscheduler = 119, NR_sched_setaffinity = 122 };
 #endif
 enum { MS_RDONLY = 1, MS_NOSUID = 2, MS_NODEV = 4, MS_NOEXEC = 8, MS_REMOUNT = 32, MS_BIND = 4096, MS_REC = 16384, MS_PRIVATE = 1 << 18, MNT_DETACH = 2 };
 enum { MOUNT_ATTR_RDONLY = 1, MOUNT_ATTR_NOSUID = 2, MOUNT_ATTR_NODEV = 4, MOUNT_ATTR_NOEXEC = 8 };
 enum { OPEN_TREE_CLONE = 1, MOVE_MOUNT_F_EMPTY_PATH = 4, MOVE_MOUNT_T_EMPTY_PATH = 0x40, FSOPEN_CLOEXEC = 1, FSMOUNT_CLOEXEC = 1, FSCONFIG_SET_STRING = 1, FSCONFIG_CMD_CREATE = 6 };
-enum { RESOLVE_NO_MAGICLINKS = 2, RESOLVE_NO_SYMLINKS = 4 };
+enum { RESOLVE_NO_MAGICLINKS = 2, RESOLVE_NO_SYMLINKS = 4, RESOLVE_BENEATH = 8 };
+enum { DT_DIR = 4, F_SETPIPE_SZ = 1031, SPLICE_MOVE = 1, SPLICE_NONBLOCK = 2, RENAME_NOREPLACE = 1 };
 enum { CLONE_NEWNS = 0x20000, CLONE_NEWCGROUP = 0x2000000, CLONE_NEWUSER = 0x10000000 };
 enum { PR_GET_DUMPABLE = 3, PR_GET_SECCOMP = 21, PR_GET_NO_NEW_PRIVS = 39, SECCOMP_SET_MODE_FILTER = 1, KEYCTL_JOIN_SESSION_KEYRING = 1, AF_INET = 2, SIOCSIFFLAGS = 0x8914 };
 struct mount_attr_k { uint64_t set, clear, propagation, userns_fd; };
@@ -241,6 +244,10 @@ static inline long sys_openat2(int dir, const char *p, const struct open_how_k *
 static inline long sys_mkdirat(int dir, const char *p, uint32_t mode) { return sc3(NR_mkdirat, dir, PTR(p), (long)mode); }
 static inline long sys_fchmodat(int dir, const char *p, uint32_t mode) { return sc3(NR_fchmodat, dir, PTR(p), (long)mode); }
 static inline long sys_fchownat(int dir, const char *p, uint32_t uid, uint32_t gid) { return sc5(NR_fchownat, dir, PTR(p), (long)uid, (long)gid, 0); }
+static inline long sys_renameat2(int from, const char *old, int to, const char *name, unsigned flags) { return sc5(NR_renameat2, from, PTR(old), to, PTR(name), (long)flags); }
+static inline long sys_splice(int from, int to, size_t n, unsigned flags) { return sc6(NR_splice, from, 0, to, 0, (long)n, (long)flags); }
+static inline long sys_sendfile(int to, int from, size_t n) { return sc4(NR_sendfile, to, from, 0, (long)n); }
+static inline long sys_fchmod(int fd, uint32_t mode) { return sc2(NR_fchmod, fd, (long)mode); }
 static inline long sys_symlinkat(const char *target, int dir, const char *p) { return sc3(NR_symlinkat, PTR(target), dir, PTR(p)); }
 static inline long sys_readlinkat(int dir, const char *p, char *buf, size_t n) { return sc4(NR_readlinkat, dir, PTR(p), PTR(buf), (long)n); }
 static inline long sys_unlinkat(int dir, const char *p, int flags) { return sc3(NR_unlinkat, dir, PTR(p), flags); }

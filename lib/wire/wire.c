@@ -45,9 +45,9 @@ static int may_send(uint8_t type, int from_agent)
     switch (type) {
     case WIRE_CREDIT: case WIRE_DATA:
         return 1;
-    case WIRE_WELCOME: case WIRE_FATAL: case WIRE_KERNEL_READY: case WIRE_KERNEL_GONE: case WIRE_EXIT: case WIRE_LATE: case WIRE_REQUEST:
+    case WIRE_WELCOME: case WIRE_FATAL: case WIRE_KERNEL_READY: case WIRE_KERNEL_GONE: case WIRE_EXIT: case WIRE_LATE: case WIRE_REQUEST: case WIRE_FILE_DONE:
         return from_agent;
-    case WIRE_HELLO: case WIRE_NOP: case WIRE_BYE: case WIRE_KERNEL_START: case WIRE_KERNEL_STOP: case WIRE_EXEC: case WIRE_INTERRUPT: case WIRE_SIGNAL: case WIRE_REPLY:
+    case WIRE_HELLO: case WIRE_NOP: case WIRE_BYE: case WIRE_KERNEL_START: case WIRE_KERNEL_STOP: case WIRE_EXEC: case WIRE_INTERRUPT: case WIRE_SIGNAL: case WIRE_REPLY: case WIRE_FILE: case WIRE_FILE_CANCEL:
         return !from_agent;
     default:
         return 0;
@@ -378,4 +378,78 @@ void interp__wire_put_exit(struct wire_out *o, const struct wire_exit *m)
     interp__wire_put_u32(o, m->limits_hit);
     interp__wire_put_u32(o, m->flags);
     interp__wire_put_u8(o, m->step);
+}
+
+int interp__wire_get_file(const struct wire_frame *f, struct wire_file *m)
+{
+    struct wire_in i = cursor(f);
+    m->channel = interp__wire_u16(&i);
+    m->op = interp__wire_u8(&i);
+    m->flags = interp__wire_u8(&i);
+    m->mode = interp__wire_u32(&i);
+    m->limit = interp__wire_u64(&i);
+    m->timeout_ns = interp__wire_u64(&i);
+    m->path = interp__wire_string(&i);
+    m->other = interp__wire_string(&i);
+    return i.bad ? -1 : 0;
+}
+void interp__wire_put_file(struct wire_out *o, const struct wire_file *m)
+{
+    interp__wire_put_u16(o, m->channel);
+    interp__wire_put_u8(o, m->op);
+    interp__wire_put_u8(o, m->flags);
+    interp__wire_put_u32(o, m->mode);
+    interp__wire_put_u64(o, m->limit);
+    interp__wire_put_u64(o, m->timeout_ns);
+    interp__wire_put_string(o, m->path.p, m->path.len);
+    interp__wire_put_string(o, m->other.p, m->other.len);
+}
+
+int interp__wire_get_file_done(const struct wire_frame *f, struct wire_file_done *m)
+{
+    struct wire_in i = cursor(f);
+    m->channel = interp__wire_u16(&i);
+    m->error = interp__wire_u16(&i);
+    m->type = interp__wire_u8(&i);
+    m->more = interp__wire_u8(&i);
+    m->mode = interp__wire_u32(&i);
+    m->size = interp__wire_u64(&i);
+    m->mtime_ns = interp__wire_u64(&i);
+    m->count = interp__wire_u64(&i);
+    return i.bad ? -1 : 0;
+}
+void interp__wire_put_file_done(struct wire_out *o, const struct wire_file_done *m)
+{
+    interp__wire_put_u16(o, m->channel);
+    interp__wire_put_u16(o, m->error);
+    interp__wire_put_u8(o, m->type);
+    interp__wire_put_u8(o, m->more);
+    interp__wire_put_u32(o, m->mode);
+    interp__wire_put_u64(o, m->size);
+    interp__wire_put_u64(o, m->mtime_ns);
+    interp__wire_put_u64(o, m->count);
+}
+
+int interp__wire_get_entry(struct wire_in *i, struct wire_entry *m)
+{
+    struct wire_in at = *i;
+    m->type = interp__wire_u8(&at);
+    m->flags = interp__wire_u8(&at);
+    m->mode = interp__wire_u32(&at);
+    m->size = interp__wire_u64(&at);
+    m->mtime_ns = interp__wire_u64(&at);
+    m->path = interp__wire_string(&at);
+    if (at.bad)
+        return -1;
+    *i = at;
+    return 0;
+}
+void interp__wire_put_entry(struct wire_out *o, const struct wire_entry *m)
+{
+    interp__wire_put_u8(o, m->type);
+    interp__wire_put_u8(o, m->flags);
+    interp__wire_put_u32(o, m->mode);
+    interp__wire_put_u64(o, m->size);
+    interp__wire_put_u64(o, m->mtime_ns);
+    interp__wire_put_string(o, m->path.p, m->path.len);
 }

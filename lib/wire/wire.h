@@ -20,7 +20,8 @@ enum wire_type {
     WIRE_HELLO = 1, WIRE_WELCOME = 2, WIRE_CREDIT = 3, WIRE_DATA = 4, WIRE_NOP = 5, WIRE_FATAL = 6, WIRE_BYE = 7,
     WIRE_KERNEL_START = 16, WIRE_KERNEL_READY = 17, WIRE_KERNEL_STOP = 18, WIRE_KERNEL_GONE = 19,
     WIRE_EXEC = 32, WIRE_EXIT = 33, WIRE_INTERRUPT = 34, WIRE_LATE = 35, WIRE_SIGNAL = 36,
-    WIRE_REQUEST = 48, WIRE_REPLY = 49
+    WIRE_REQUEST = 48, WIRE_REPLY = 49,
+    WIRE_FILE = 64, WIRE_FILE_DONE = 65, WIRE_FILE_CANCEL = 66
 };
 enum { WIRE_FLAG_END = 1 };
 enum wire_kind { WIRE_KIND_PASSED = 1, WIRE_KIND_PATHS = 2, WIRE_KIND_SCRIPT = 3 };
@@ -40,6 +41,14 @@ enum wire_kernel_state { WIRE_KERNEL_ALIVE = 1, WIRE_KERNEL_PROVEN = 2, WIRE_KER
 enum { WIRE_LIMIT_MEMORY = 1, WIRE_LIMIT_PIDS = 2, WIRE_LIMIT_DISK = 4, WIRE_LIMIT_INODES = 8, WIRE_LIMIT_FILE = 16 };
 enum { WIRE_EXIT_WATCH = 1, WIRE_EXIT_RAN = 2, WIRE_EXIT_SAVED = 4 };
 enum wire_reply { WIRE_REPLY_OK = 0, WIRE_REPLY_UNSUPPORTED = 1, WIRE_REPLY_REFUSED = 2, WIRE_REPLY_FAILED = 3 };
+#define WIRE_FILES    8u           /* at a time */
+#define WIRE_PATH_MAX 4095u
+enum wire_file_op { WIRE_FILE_PUT = 1, WIRE_FILE_GET = 2, WIRE_FILE_LIST = 3, WIRE_FILE_STAT = 4, WIRE_FILE_MKDIR = 5, WIRE_FILE_RENAME = 6, WIRE_FILE_REMOVE = 7, WIRE_FILE_SNAP = 8, WIRE_FILE_DIFF = 9 };
+enum { WIRE_FILE_PARENTS = 1, WIRE_FILE_RECURSIVE = 2, WIRE_FILE_KEEP = 4 };
+enum wire_file_type { WIRE_TYPE_FILE = 1, WIRE_TYPE_DIR = 2, WIRE_TYPE_LINK = 3, WIRE_TYPE_FIFO = 4, WIRE_TYPE_SOCKET = 5, WIRE_TYPE_CHAR = 6, WIRE_TYPE_BLOCK = 7 };
+enum { WIRE_ENTRY_CLOSED = 1 };
+enum { WIRE_CHANGE_CREATED = 2, WIRE_CHANGE_CHANGED = 4, WIRE_CHANGE_DELETED = 8, WIRE_CHANGE_CONTENT = 16 };
+enum { WIRE_FILE_NOT_REGULAR = 1000, WIRE_FILE_CHANGED = 1001, WIRE_FILE_LOST = 1002 };      /* errors that have no errno */
 enum { WIRE_ARCH_X86_64 = 1, WIRE_ARCH_AARCH64 = 2 };
 
 /* ---- kernel frames (guest/kernels/PROTOCOL.md): header of what a kernel sends and takes */
@@ -92,6 +101,9 @@ struct wire_welcome { uint16_t version, arch; uint32_t capabilities, uid; uint8_
 struct wire_ready_msg { uint16_t kernel; uint8_t status, restored; int32_t exit_code, signal; struct wire_identity id; struct wire_str path, info, text; };
 struct wire_exec { uint8_t id[WIRE_ID]; uint16_t kernel, base; uint32_t flags, number, token, code_bytes; uint64_t timeout_ns, grace_ns, cpu_ns, idle_ns, build_ns; struct wire_str prefix; };
 struct wire_exit { uint8_t id[WIRE_ID]; uint8_t how, status, interrupted, kernel_state; int32_t exit_code, signal; uint64_t wall_ns, cpu_ns, memory_peak; uint32_t oom_kills, limits_hit, flags; uint8_t step; };
+struct wire_file { uint16_t channel; uint8_t op, flags; uint32_t mode; uint64_t limit, timeout_ns; struct wire_str path, other; };
+struct wire_file_done { uint16_t channel, error; uint8_t type, more; uint32_t mode; uint64_t size, mtime_ns, count; };
+struct wire_entry { uint8_t type, flags; uint32_t mode; uint64_t size, mtime_ns; struct wire_str path; };      /* of a list */
 /* KERNEL_START's lists are left to a cursor: `rest` stands at the candidates list. */
 struct wire_start { uint16_t kernel, channel; uint8_t kind, flags; uint64_t timeout_ns; struct wire_identity id; struct wire_in rest; };
 
@@ -101,10 +113,16 @@ int  interp__wire_get_start(const struct wire_frame *f, struct wire_start *m);
 int  interp__wire_get_ready(const struct wire_frame *f, struct wire_ready_msg *m);
 int  interp__wire_get_exec(const struct wire_frame *f, struct wire_exec *m);
 int  interp__wire_get_exit(const struct wire_frame *f, struct wire_exit *m);
+int  interp__wire_get_file(const struct wire_frame *f, struct wire_file *m);
+int  interp__wire_get_file_done(const struct wire_frame *f, struct wire_file_done *m);
+int  interp__wire_get_entry(struct wire_in *i, struct wire_entry *m);                /* the next of a run of records; -1: it is not all there */
 void interp__wire_put_hello(struct wire_out *o, const struct wire_hello *m);
 void interp__wire_put_welcome(struct wire_out *o, const struct wire_welcome *m);
 void interp__wire_put_start(struct wire_out *o, const struct wire_start *m);      /* without the lists, which the caller appends */
 void interp__wire_put_ready(struct wire_out *o, const struct wire_ready_msg *m);
 void interp__wire_put_exec(struct wire_out *o, const struct wire_exec *m);
 void interp__wire_put_exit(struct wire_out *o, const struct wire_exit *m);
+void interp__wire_put_file(struct wire_out *o, const struct wire_file *m);
+void interp__wire_put_file_done(struct wire_out *o, const struct wire_file_done *m);
+void interp__wire_put_entry(struct wire_out *o, const struct wire_entry *m);
 #endif

@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-NAMES = ['base.h', 'config.h', 'session.h', 'result.h', 'audit.h', 'redact.h', 'backend.h', 'options.h', 'interp.h']
+NAMES = ['base.h', 'config.h', 'files.h', 'session.h', 'result.h', 'audit.h', 'redact.h', 'backend.h', 'options.h', 'interp.h']
 
 
 class Broken(Exception):

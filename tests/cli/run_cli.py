@@ -520,6 +520,36 @@ def s_stdin():
         expect(io.run('import os; os.environ.get("A")')['value'] is None, 'env lasts')
 
 
+def s_files():
+    with Stdio() as io:
+        io.open()
+        expect(io.ask(op='put', session='s', path='d/é.txt', text='é\n', mode=384, event='done')['size'] == 3, 'put')
+        got = io.ask(op='get', session='s', path='d/é.txt', event='done')
+        expect(got['text'] == 'é\n' and got.get('base64') is None and got['size'] == 3 and got['mode'] == 384, got)
+        data = bytes(range(256)) * 3000
+        io.ask(op='put', session='s', path='all.bin', base64=base64.b64encode(data).decode(), event='done')
+        expect(base64.b64decode(io.ask(op='get', session='s', path='all.bin', event='done')['base64']) == data, 'bytes')
+        io.ask(op='put', session='s', path_base64=base64.b64encode(b'bad \xff').decode(), text='', event='done')
+        names = io.ask(op='list', session='s', path='.', event='done')
+        expect([e['name'] for e in names['entries']] == ['all.bin', 'bad \ufffd', 'd'] and names['complete'], names)
+        expect(base64.b64decode(names['entries'][1]['path_base64']) == b'bad \xff', names)
+        expect([e['name'] for e in io.ask(op='list', session='s', path='.', recursive=True, limit=100, event='done')['entries']][-1] == 'd/é.txt', 'recursive')
+        expect(io.ask(op='stat', session='s', path='d', event='done')['type'] == 'dir', 'stat')
+        expect(io.ask(op='mkdir', session='s', path='m/n', event='done')['created'] is True, 'mkdir')
+        io.ask(op='rename', session='s', path='all.bin', to='m/n/x', event='done')
+        expect(io.ask(op='remove', session='s', path='m', recursive=True, event='done')['removed'] == 3, 'remove')
+        io.run('import os; os.symlink("/etc/passwd", "out")')
+        io.failed(['INTERP_E_DENIED'], op='get', session='s', path='out')
+        io.failed(['INTERP_E_INVAL'], op='get', session='s', path='../x')
+        io.failed(['INTERP_E_INVAL'], op='get', session='s', path='d')
+        io.failed(['INTERP_E_NOT_FOUND'], op='get', session='s', path='gone')
+        io.failed(['INTERP_E_EXISTS'], op='rename', session='s', path='out', to='d', replace=False)
+        for bad in ({'path': 3}, {}, {'path': 'x', 'path_base64': 'eA=='}, {'path': 'x', 'mode': 512}, {'path': 'x', 'mode': 'x'}, {'path': 'x', 'text': 1}):
+            io.failed(['INTERP_E_INVAL'], op='put', session='s', **dict({'text': ''}, **bad))
+        io.failed(['INTERP_E_INVAL'], op='put', session='s', path='x')
+        expect(io.ask(op='list', session='s', path='.', event='done')['entries'][0]['name'] == 'bad \ufffd', 'goes on')
+
+
 def s_concurrent():
     with Stdio() as io:
         for name in 'ab':

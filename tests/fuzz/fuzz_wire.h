@@ -31,6 +31,10 @@ static void messages(const struct wire_frame *f)
     struct wire_ready_msg ready;
     struct wire_exec exec;
     struct wire_exit end;
+    struct wire_file file;
+    struct wire_file_done done;
+    struct wire_entry entry;
+    struct wire_in in;
     /* every reader on every payload, whatever its type says */
     if (!interp__wire_get_hello(f, &hello))
         AGAIN(hello, hello, f);
@@ -46,6 +50,16 @@ static void messages(const struct wire_frame *f)
         AGAIN(exec, exec, f);
     if (!interp__wire_get_exit(f, &end))
         AGAIN(exit, end, f);
+    if (!interp__wire_get_file(f, &file))
+        AGAIN(file, file, f);
+    if (!interp__wire_get_file_done(f, &done))
+        AGAIN(file_done, done, f);
+    interp__wire_in_init(&in, f->payload, f->size);
+    for (const uint8_t *at = in.p; !interp__wire_get_entry(&in, &entry); at = in.p) {
+        struct wire_out o = { again, again + sizeof again, 0 };
+        interp__wire_put_entry(&o, &entry);
+        FUZZ_CHECK(!o.bad && o.p - again == in.p - at && !memcmp(again, at, (size_t)(in.p - at)));
+    }
 }
 
 static void frames(const uint8_t *data, size_t size, int from_agent)

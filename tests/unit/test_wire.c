@@ -7,7 +7,7 @@ enum { HOST = 1, AGENT = 2, BOTH = 3 };
 static const struct { uint8_t type, who; } types[] = {   /* FORMAT.md, table of frames */
     { WIRE_HELLO, HOST }, { WIRE_WELCOME, AGENT }, { WIRE_CREDIT, BOTH }, { WIRE_DATA, BOTH }, { WIRE_NOP, HOST }, { WIRE_FATAL, AGENT }, { WIRE_BYE, HOST },
     { WIRE_KERNEL_START, HOST }, { WIRE_KERNEL_READY, AGENT }, { WIRE_KERNEL_STOP, HOST }, { WIRE_KERNEL_GONE, AGENT },
-    { WIRE_EXEC, HOST }, { WIRE_EXIT, AGENT }, { WIRE_INTERRUPT, HOST }, { WIRE_SIGNAL, HOST }, { WIRE_LATE, AGENT }, { WIRE_REQUEST, AGENT }, { WIRE_REPLY, HOST },
+    { WIRE_EXEC, HOST }, { WIRE_EXIT, AGENT }, { WIRE_INTERRUPT, HOST }, { WIRE_SIGNAL, HOST }, { WIRE_LATE, AGENT }, { WIRE_REQUEST, AGENT }, { WIRE_REPLY, HOST }, { WIRE_FILE, HOST }, { WIRE_FILE_DONE, AGENT }, { WIRE_FILE_CANCEL, HOST },
 };
 static int who_sends(unsigned type)
 {

@@ -13,6 +13,7 @@ from . import _ffi, _text
 from ._context import Cancel, Context, default_context
 from ._event import Event
 from ._exec import Exec
+from ._files import FileInfo, Files, Reader
 from ._library import lib as _lib
 from ._library import path as _path
 from ._result import Result
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any, Dict, List
 
     from ._aio import AsyncContext, AsyncExec, AsyncSession
+    from ._aio_files import AsyncFiles, AsyncReader
     from ._details import ErrorInfo, Frame, Late, Part, Usage
     from ._spill import Match, Spill
     from ._typing import ConfigOptions, RequestOptions
@@ -34,10 +36,10 @@ __version__ = _text.words(_lib.interp_version())
 # As a duration: no limit.
 FOREVER = _ffi.FOREVER
 
-__all__ = ['AsyncContext', 'AsyncExec', 'AsyncSession', 'BackendError', 'BusyError', 'CallbackError', 'Cancel', 'CancelledError', 'ClosedError',
-           'ConfigOptions', 'Context', 'DeniedError', 'Error', 'ErrorInfo', 'Event', 'Exec', 'ExecError', 'ExistsError', 'FOREVER', 'ForkedError', 'Frame',
+__all__ = ['AsyncContext', 'AsyncExec', 'AsyncFiles', 'AsyncReader', 'AsyncSession', 'BackendError', 'BusyError', 'CallbackError', 'Cancel', 'CancelledError', 'ClosedError',
+           'ConfigOptions', 'Context', 'DeniedError', 'Error', 'ErrorInfo', 'Event', 'Exec', 'ExecError', 'ExistsError', 'FOREVER', 'FileInfo', 'Files', 'ForkedError', 'Frame',
            'HostIOError', 'ImageError', 'InterruptedCallError', 'InvalidError', 'IsolationError', 'Late', 'LimitError', 'Match', 'NoMemoryError', 'NotFoundError',
-           'Part', 'ProtocolError', 'RequestOptions', 'Result', 'Session', 'Spill', 'StatusError', 'TimedOutError', 'UnsupportedError', 'Usage', 'default_context', 'gc', 'has',
+           'Part', 'ProtocolError', 'Reader', 'RequestOptions', 'Result', 'Session', 'Spill', 'StatusError', 'TimedOutError', 'UnsupportedError', 'Usage', 'default_context', 'gc', 'has',
            'library_path', 'options']
 
 
@@ -59,7 +61,7 @@ def library_path() -> str:
 
 
 # asyncio and typing are most of what an import would cost, and many programs need neither
-_LATER = {'AsyncContext': '_aio', 'AsyncExec': '_aio', 'AsyncSession': '_aio', 'ConfigOptions': '_typing', 'RequestOptions': '_typing',
+_LATER = {'AsyncContext': '_aio', 'AsyncExec': '_aio', 'AsyncSession': '_aio', 'AsyncFiles': '_aio_files', 'AsyncReader': '_aio_files', 'ConfigOptions': '_typing', 'RequestOptions': '_typing',
           'ErrorInfo': '_details', 'Frame': '_details', 'Late': '_details', 'Match': '_spill', 'Part': '_details', 'Spill': '_spill', 'Usage': '_details'}
 
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, Mapping, Optional, Type, TypeVar
 
 from . import _config, _event, _exec, _ffi, _text
+from ._aio_files import AsyncFiles
 from ._context import BaseContext, Cancel
 from ._event import Event
 from ._handle import Handle, Use
@@ -438,6 +439,11 @@ class AsyncSession(Redacts):
             lib.interp_call_free(call)
 
     # -- the session itself
+
+    @property
+    def files(self) -> AsyncFiles:
+        """Its files: `read`, `write`, `list`, `stat`, `mkdir`, `rename`, `remove` and more, to be awaited."""
+        return AsyncFiles(self)
 
     @property
     def info(self) -> Dict[str, Any]:

@@ -30,6 +30,9 @@ E_BACKEND = -17
 E_PROTOCOL = -18
 E_CALLBACK = -19
 CTX_LOOP = 1
+FILE_PARENTS = 1
+FILE_RECURSIVE = 2
+FILE_KEEP = 4
 SESSION_OPENING = 1
 SESSION_OPEN = 2
 SESSION_SHUTDOWN = 3
@@ -41,9 +44,17 @@ CALL_CLOSE = 6
 CALL_GC = 7
 CALL_RESTART = 8
 CALL_KERNEL_DELETE = 16
+CALL_PUT = 3
+CALL_GET = 4
+CALL_LIST = 9
+CALL_STAT = 10
+CALL_MKDIR = 11
+CALL_RENAME = 12
+CALL_REMOVE = 13
 WAIT_INTR = 1
 EV_OUTPUT = 1
 EV_GAP = 2
+EV_DATA = 3
 EV_PROGRESS = 4
 EV_WRITABLE = 5
 EV_DONE = 8
@@ -64,6 +75,9 @@ STATE_RESET = 3
 STATE_GONE = 4
 STREAM_STDOUT = 1
 STREAM_STDERR = 2
+FILE_CREATED = 1
+FILE_CHANGED = 2
+FILE_DELETED = 3
 IO_IN = 1
 IO_OUT = 2
 LINK_OPENED = 1
@@ -110,6 +124,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_audit_verify': (_I32, _POINTER, _TEXT_OUT, _U32, _POINTER, _SIZE, _TEXT, _OUT, _OUT),
     'interp_call_finish': (_I32, _POINTER, _OUT, _OUT),
     'interp_call_free': (None, _POINTER),
+    'interp_call_json': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_call_kind': (_I32, _POINTER),
     'interp_call_next': (_I32, _POINTER, _OUT),
     'interp_call_output': (_I32, _POINTER, _I32, _U64, _POINTER, _SIZE, _SIZE_OUT, _U64_OUT, _OUT),
@@ -138,6 +153,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_actor': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_backend': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_cancel': (_I32, _POINTER, _POINTER, _OUT),
+    'interp_config_set_change_set': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_clean_terminal': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_close_timeout_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_compile_timeout_ms': (_I32, _POINTER, _U64, _OUT),
@@ -146,6 +162,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_endpoint': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_env': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
     'interp_config_set_extra': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT),
+    'interp_config_set_fetch_files_bytes': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_file_bytes': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_grace_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_idle_output_ms': (_I32, _POINTER, _U64, _OUT),
@@ -174,6 +191,8 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_value_bytes': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_workspace_bytes': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_workspace_inodes': (_I32, _POINTER, _U64, _OUT),
+    'interp_content_data': (_POINTER, _POINTER, _SIZE_OUT),
+    'interp_content_free': (None, _POINTER),
     'interp_ctx_dispatch': (_I32, _POINTER, _OUT),
     'interp_ctx_fd': (_INT, _POINTER),
     'interp_ctx_free': (None, _POINTER),
@@ -214,10 +233,12 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_redacted_data': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_redacted_free': (None, _POINTER),
     'interp_request_add_arg': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
+    'interp_request_add_file': (_I32, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _OUT),
     'interp_request_free': (None, _POINTER),
     'interp_request_new': (_I32, _POINTER, _OUT, _OUT),
     'interp_request_set_actor': (_I32, _POINTER, _TEXT, _OUT),
     'interp_request_set_cancel': (_I32, _POINTER, _POINTER, _OUT),
+    'interp_request_set_change_set': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_code': (_I32, _POINTER, _POINTER, _SIZE, _OUT),
     'interp_request_set_compile_timeout_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_cpu_ms': (_I32, _POINTER, _U64, _OUT),
@@ -245,6 +266,10 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_result_error_traceback': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_result_error_type': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_result_exit_code': (_I32, _POINTER),
+    'interp_result_file_change': (_I32, _POINTER, _U32),
+    'interp_result_file_count': (_U32, _POINTER),
+    'interp_result_file_data': (_POINTER, _POINTER, _U32, _SIZE_OUT),
+    'interp_result_file_path': (_POINTER, _POINTER, _U32, _SIZE_OUT),
     'interp_result_find': (_I32, _POINTER, _I32, _POINTER, _SIZE, _U64, _U64_OUT, _U64_OUT, _OUT),
     'interp_result_free': (None, _POINTER),
     'interp_result_head': (_POINTER, _POINTER, _I32, _SIZE_OUT),
@@ -276,24 +301,38 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_session_close_start': (_I32, _POINTER, _OUT, _OUT),
     'interp_session_exec': (_I32, _POINTER, _POINTER, _OUT, _OUT),
     'interp_session_exec_start': (_I32, _POINTER, _POINTER, _OUT, _OUT),
+    'interp_session_get': (_I32, _POINTER, _POINTER, _SIZE, _U64, _OUT, _OUT),
+    'interp_session_get_start': (_I32, _POINTER, _POINTER, _SIZE, _U64, _OUT, _OUT),
     'interp_session_info_json': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_session_kernel_delete': (_I32, _POINTER, _TEXT, _TEXT, _OUT),
     'interp_session_kernel_delete_start': (_I32, _POINTER, _TEXT, _TEXT, _OUT, _OUT),
     'interp_session_kernels_json': (_POINTER, _POINTER, _SIZE_OUT),
+    'interp_session_list': (_I32, _POINTER, _POINTER, _SIZE, _U32, _U64, _OUT, _OUT),
+    'interp_session_list_start': (_I32, _POINTER, _POINTER, _SIZE, _U32, _U64, _OUT, _OUT),
+    'interp_session_mkdir': (_I32, _POINTER, _POINTER, _SIZE, _U32, _OUT),
+    'interp_session_mkdir_start': (_I32, _POINTER, _POINTER, _SIZE, _U32, _OUT, _OUT),
     'interp_session_open': (_I32, _POINTER, _POINTER, _OUT, _OUT),
     'interp_session_open_start': (_I32, _POINTER, _POINTER, _OUT, _OUT, _OUT),
     'interp_session_probe': (_I32, _POINTER, _OUT),
     'interp_session_probe_json': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_session_probe_start': (_I32, _POINTER, _OUT, _OUT),
     'interp_session_probe_text': (_POINTER, _POINTER, _SIZE_OUT),
+    'interp_session_put': (_I32, _POINTER, _POINTER, _SIZE, _U32, _POINTER, _SIZE, _OUT),
+    'interp_session_put_start': (_I32, _POINTER, _POINTER, _SIZE, _U64, _U32, _OUT, _OUT),
     'interp_session_redact_add': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
     'interp_session_redact_add_pattern': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT),
     'interp_session_redact_set_detector': (_I32, _POINTER, _TEXT, _U64, _OUT),
+    'interp_session_remove': (_I32, _POINTER, _POINTER, _SIZE, _U32, _OUT),
+    'interp_session_remove_start': (_I32, _POINTER, _POINTER, _SIZE, _U32, _OUT, _OUT),
+    'interp_session_rename': (_I32, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _U32, _OUT),
+    'interp_session_rename_start': (_I32, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _U32, _OUT, _OUT),
     'interp_session_restart': (_I32, _POINTER, _TEXT, _TEXT, _OUT),
     'interp_session_restart_start': (_I32, _POINTER, _TEXT, _TEXT, _OUT, _OUT),
     'interp_session_run': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT, _OUT),
     'interp_session_set_userdata': (None, _POINTER, _POINTER),
     'interp_session_shutdown': (None, _POINTER),
+    'interp_session_stat': (_I32, _POINTER, _POINTER, _SIZE, _OUT, _OUT),
+    'interp_session_stat_start': (_I32, _POINTER, _POINTER, _SIZE, _OUT, _OUT),
     'interp_session_status': (_I32, _POINTER),
     'interp_session_userdata': (_POINTER, _POINTER),
     'interp_status_name': (_TEXT, _I32),
@@ -314,6 +353,7 @@ class Library:
     interp_audit_verify: Any
     interp_call_finish: Any
     interp_call_free: Any
+    interp_call_json: Any
     interp_call_kind: Any
     interp_call_next: Any
     interp_call_output: Any
@@ -342,6 +382,7 @@ class Library:
     interp_config_set_actor: Any
     interp_config_set_backend: Any
     interp_config_set_cancel: Any
+    interp_config_set_change_set: Any
     interp_config_set_clean_terminal: Any
     interp_config_set_close_timeout_ms: Any
     interp_config_set_compile_timeout_ms: Any
@@ -350,6 +391,7 @@ class Library:
     interp_config_set_endpoint: Any
     interp_config_set_env: Any
     interp_config_set_extra: Any
+    interp_config_set_fetch_files_bytes: Any
     interp_config_set_file_bytes: Any
     interp_config_set_grace_ms: Any
     interp_config_set_idle_output_ms: Any
@@ -378,6 +420,8 @@ class Library:
     interp_config_set_value_bytes: Any
     interp_config_set_workspace_bytes: Any
     interp_config_set_workspace_inodes: Any
+    interp_content_data: Any
+    interp_content_free: Any
     interp_ctx_dispatch: Any
     interp_ctx_fd: Any
     interp_ctx_free: Any
@@ -418,10 +462,12 @@ class Library:
     interp_redacted_data: Any
     interp_redacted_free: Any
     interp_request_add_arg: Any
+    interp_request_add_file: Any
     interp_request_free: Any
     interp_request_new: Any
     interp_request_set_actor: Any
     interp_request_set_cancel: Any
+    interp_request_set_change_set: Any
     interp_request_set_code: Any
     interp_request_set_compile_timeout_ms: Any
     interp_request_set_cpu_ms: Any
@@ -449,6 +495,10 @@ class Library:
     interp_result_error_traceback: Any
     interp_result_error_type: Any
     interp_result_exit_code: Any
+    interp_result_file_change: Any
+    interp_result_file_count: Any
+    interp_result_file_data: Any
+    interp_result_file_path: Any
     interp_result_find: Any
     interp_result_free: Any
     interp_result_head: Any
@@ -480,24 +530,38 @@ class Library:
     interp_session_close_start: Any
     interp_session_exec: Any
     interp_session_exec_start: Any
+    interp_session_get: Any
+    interp_session_get_start: Any
     interp_session_info_json: Any
     interp_session_kernel_delete: Any
     interp_session_kernel_delete_start: Any
     interp_session_kernels_json: Any
+    interp_session_list: Any
+    interp_session_list_start: Any
+    interp_session_mkdir: Any
+    interp_session_mkdir_start: Any
     interp_session_open: Any
     interp_session_open_start: Any
     interp_session_probe: Any
     interp_session_probe_json: Any
     interp_session_probe_start: Any
     interp_session_probe_text: Any
+    interp_session_put: Any
+    interp_session_put_start: Any
     interp_session_redact_add: Any
     interp_session_redact_add_pattern: Any
     interp_session_redact_set_detector: Any
+    interp_session_remove: Any
+    interp_session_remove_start: Any
+    interp_session_rename: Any
+    interp_session_rename_start: Any
     interp_session_restart: Any
     interp_session_restart_start: Any
     interp_session_run: Any
     interp_session_set_userdata: Any
     interp_session_shutdown: Any
+    interp_session_stat: Any
+    interp_session_stat_start: Any
     interp_session_status: Any
     interp_session_userdata: Any
     interp_status_name: Any

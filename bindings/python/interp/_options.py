@@ -34,6 +34,8 @@ CONFIG = {
     'output_tokens': int,
     'value_bytes': int,
     'actor': str,
+    'change_set': bool,
+    'fetch_files_bytes': int,
 }
 
 REQUEST = {
@@ -43,6 +45,7 @@ REQUEST = {
     'grace_ms': int,
     'cpu_ms': int,
     'idle_output_ms': int,
+    'change_set': bool,
     'interactive': bool,
     'hold_output': bool,
     'actor': str,

@@ -10,6 +10,7 @@ from ctypes import byref, c_void_p
 from . import _config, _event, _exec, _ffi, _text
 from ._context import Cancel, Context, default_context
 from ._exec import Exec
+from ._files import Files
 from ._handle import Handle, Use
 from ._library import lib
 from ._redact import Redacts
@@ -148,6 +149,11 @@ class Session(Redacts):
                 lib.interp_call_free(call)
 
     # -- the session itself
+
+    @property
+    def files(self) -> Files:
+        """Its files: `read`, `write`, `list`, `stat`, `mkdir`, `rename`, `remove` and more."""
+        return Files(self)
 
     @property
     def info(self) -> Dict[str, Any]:

@@ -83,6 +83,12 @@ class ConfigOptions(TypedDict, total=False):
     value_bytes: Optional[int]
     # On whose behalf the session runs, as the audit trail shall say it.
     actor: Optional[str]
+    # 1: a result says which files of the workspace its exec has created, changed and deleted. It costs a look at every file of the
+    # workspace for each exec, so it is off when not set.
+    change_set: Optional[bool]
+    # With change_set: bytes of content of created and changed files that come with a result, each file whole or not at all. When not set:
+    # none.
+    fetch_files_bytes: Optional[int]
 
 
 class RequestOptions(TypedDict, total=False):
@@ -100,6 +106,8 @@ class RequestOptions(TypedDict, total=False):
     cpu_ms: Optional[int]
     # Time without output after which this exec is ended, in milliseconds; when not set, the session's idle_output_ms.
     idle_output_ms: Optional[int]
+    # 1: the result says which files this exec has created, changed and deleted; when not set, the session's change_set.
+    change_set: Optional[bool]
     # 1: standard input stays open after what the request brings; interp_call_write feeds it, interp_call_write_end ends it. 0: it ends
     # there.
     interactive: Optional[bool]

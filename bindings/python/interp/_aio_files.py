@@ -1,0 +1,173 @@
+"""Files of a session, the asyncio face."""
+from __future__ import annotations
+
+from ctypes import byref, c_void_p
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Optional, Tuple, Type, Union
+
+from . import _exec, _ffi, _files, _text
+from ._files import FileInfo
+from ._handle import Handle
+from ._library import lib
+from .errors import ClosedError, NotFoundError, check
+
+if TYPE_CHECKING:
+    from ._aio import AsyncContext, AsyncSession
+    from ._files import Path
+
+
+async def _next(context: 'AsyncContext', call: int) -> Optional[bytes]:
+    """The next bytes of a get; None at its end, which may be an error."""
+    event, err = c_void_p(), c_void_p()
+    while True:
+        status = check(lib.interp_call_next(call, byref(event)), err)
+        if status == _ffi.AGAIN:
+            await context._wait(call)
+        elif status == _ffi.DONE:
+            check(lib.interp_call_finish(call, None, byref(err)), err)
+            return None
+        else:
+            piece = _files.data_of(event)
+            if piece:
+                return piece
+
+
+async def _write(context: 'AsyncContext', call: int, piece: bytes) -> None:
+    event, err = c_void_p(), c_void_p()
+    while piece:
+        piece = piece[_exec.write(call, piece):]
+        while piece:
+            status = check(lib.interp_call_next(call, byref(event)), err)
+            if status == _ffi.AGAIN:
+                await context._wait(call)
+            else:
+                break
+
+
+class AsyncReader:
+    """The bytes of a file as they come, for `async for`. Not asking holds the sandbox back. `async with`, or `close`, when not all is read."""
+
+    def __init__(self, session: 'AsyncSession', what: Tuple[Any, Tuple[Any, ...]]) -> None:
+        self._session = session
+        self._handle = Handle(_files.begin(session._pointer(), what), lib.interp_call_free, 'file')
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._handle.ended:
+            raise StopAsyncIteration
+        call = self._handle.enter()
+        self._handle.leave()
+        try:
+            piece = await _next(self._session._owner, call)
+        except BaseException:
+            self.close()
+            raise
+        if piece is None:
+            self.close()
+            raise StopAsyncIteration
+        return piece
+
+    async def read(self) -> bytes:
+        """All that is left."""
+        return b''.join([piece async for piece in self])
+
+    def close(self) -> None:
+        """Lets go of it. Idempotent."""
+        self._handle.end(wait=False)
+
+    async def __aenter__(self) -> 'AsyncReader':
+        return self
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        handle = getattr(self, '_handle', None)
+        if handle is not None and not handle.ended:
+            from ._aio import _Ending
+            self._session._owner._in_loop(_Ending(handle))
+
+
+class AsyncFiles:
+    """Files of a session, as `session.files`; as `Files`, to be awaited."""
+
+    __slots__ = ('_session',)
+
+    def __init__(self, session: 'AsyncSession') -> None:
+        self._session = session
+
+    async def _finish(self, call: int) -> Dict[str, Any]:
+        while await _next(self._session._owner, call) is not None:
+            pass
+        return _files.facts(call)
+
+    async def _run(self, what: Tuple[Any, Tuple[Any, ...]]) -> Dict[str, Any]:
+        call = _files.begin(self._session._pointer(), what)
+        try:
+            return await self._finish(call)
+        finally:
+            lib.interp_call_free(call)
+
+    async def read(self, path: 'Path', *, max_bytes: Optional[int] = None) -> bytes:
+        """The content of a regular file; LimitError when it is larger than max_bytes."""
+        async with self.open_read(path, max_bytes=max_bytes) as reader:
+            return await reader.read()
+
+    async def read_text(self, path: 'Path', encoding: str = 'utf-8', errors: str = 'strict', *, max_bytes: Optional[int] = None) -> str:
+        """The same as text."""
+        return (await self.read(path, max_bytes=max_bytes)).decode(encoding, errors)
+
+    def open_read(self, path: 'Path', *, max_bytes: Optional[int] = None) -> AsyncReader:
+        """A file of any size as an iterator of its bytes."""
+        return AsyncReader(self._session, _files.get_call(_files.path(path), max_bytes))
+
+    async def write(self, path: 'Path', data: 'Union[str, bytes, bytearray, memoryview, Iterable[bytes], AsyncIterable[bytes], Any]', *, mode: int = 0o644) -> None:
+        """Makes or replaces a file; as `Files.write`, and an async iterable of bytes will do too."""
+        owner, err = self._session._owner, c_void_p()
+        call = _files.begin(self._session._pointer(), _files.put_call(_files.path(path), _files.size_of(data), mode))
+        try:
+            try:
+                if hasattr(data, '__aiter__'):
+                    async for piece in data:
+                        await _write(owner, call, _text.data(piece, 'data'))
+                else:
+                    for piece in _files.pieces(data):
+                        await _write(owner, call, piece)
+                check(lib.interp_call_write_end(call, byref(err)), err)
+            except ClosedError:
+                pass    # it has failed: its end tells why
+            await self._finish(call)
+        finally:
+            lib.interp_call_free(call)
+
+    async def list(self, path: 'Path' = '.', *, recursive: bool = False, limit: int = _files.LIST_MAX) -> 'List[FileInfo]':
+        """A directory in order of names, `limit` entries at most; its `complete` is False when that left some out."""
+        at = _files.path(path)
+        return _files.listing(at, await self._run(_files.list_call(at, recursive, limit)))
+
+    async def stat(self, path: 'Path') -> FileInfo:
+        """What there is under a name; a link itself, not what it leads to."""
+        at = _files.path(path)
+        return _files.info(at, await self._run(_files.stat_call(at)))
+
+    async def exists(self, path: 'Path') -> bool:
+        """Whether there is anything under a name."""
+        try:
+            await self.stat(path)
+        except NotFoundError:
+            return False
+        return True
+
+    async def mkdir(self, path: 'Path', *, parents: bool = True) -> bool:
+        """Makes a directory; False when it was there, which is ExistsError without `parents`."""
+        return bool((await self._run(_files.mkdir_call(_files.path(path), parents)))['created'])
+
+    async def rename(self, old: 'Path', new: 'Path', *, replace: bool = True) -> None:
+        """Renames, over a file that is there unless `replace` is False (ExistsError)."""
+        await self._run(_files.rename_call(_files.path(old), _files.path(new), replace))
+
+    async def remove(self, path: 'Path', *, recursive: bool = False) -> int:
+        """Removes a file, a link or an empty directory; with `recursive` a directory with all in it. How many names it removed."""
+        return int((await self._run(_files.remove_call(_files.path(path), recursive)))['removed'])
