@@ -33,6 +33,7 @@ static const struct {
       "  --memory SIZE      memory of the sandbox: 64M, 1G (default 512M)\n"
       "  --stdin FILE       what the code finds on its standard input; - is ours (default: nothing)\n"
       "  --env NAME=VALUE   an environment variable for the code; may be given several times\n"
+      "  --file [NAME=]FILE put a file of this machine into the workspace before the code runs; may be given several times\n"
       "  --mount SRC[:DST][:rw]  show a directory or file of this machine inside, read-only unless :rw; may be given several times\n"
       "  --interpreter LANG=PATH the language's interpreter here, such as python=/opt/conda/bin/python or that of a virtual environment\n"
       "  --with DIR         show a directory of software at the same path, read-only\n"

@@ -54,7 +54,7 @@ static const char *remedy(const interp_result *r)
     case INTERP_OUTCOME_OOM:
         return "more memory: --memory 1G";
     case INTERP_OUTCOME_ERROR:
-        return "install the interpreter on this machine; interp doctor shows which ones are found";
+        return is_missing_interpreter(r) ? "install the interpreter on this machine; interp doctor shows which ones are found" : "";
     case INTERP_OUTCOME_LOST:
         return "run it again if running it twice does no harm; interp doctor shows whether sandboxes work here";
     default:
@@ -71,7 +71,7 @@ void outcome_print(const interp_result *r)
     case INTERP_OUTCOME_OK:
         return;
     case INTERP_OUTCOME_ERROR:
-        if (!is_missing_interpreter(r))
+        if (!is_missing_interpreter(r) && interp_result_ran(r) != 0)
             return;
         what = "the code did not run";
         cause = "";

@@ -15,8 +15,8 @@
 
 struct run {
     /* what the arguments say */
-    const char *language, *file, *code, *stdin_file, *isolation, *backend, *image, *pull, *endpoint, *runtime, *user, **env, **mounts, **runtimes, **interpreters;
-    size_t env_count, mount_count, runtime_count, interpreter_count;
+    const char *language, *file, *code, *stdin_file, *isolation, *backend, *image, *pull, *endpoint, *runtime, *user, **env, **mounts, **runtimes, **interpreters, **files;
+    size_t file_count, env_count, mount_count, runtime_count, interpreter_count;
     uint64_t timeout_ms, memory_bytes; /* 0: not given */
     int json;
     /* what is in hand */
@@ -82,6 +82,14 @@ static int take_mount(struct run *r, const char *v)
     return 0;
 }
 
+static int take_file(struct run *r, const char *v)
+{
+    if (!*v || *v == '=' || v[strlen(v) - 1] == '=')
+        return usage_error("run", "--file wants FILE or NAME=FILE, not", v);
+    keep(&r->files, &r->file_count, v);
+    return 0;
+}
+
 static int take_interpreter(struct run *r, const char *v)
 {
     if (!strchr(v, '=') || *v == '=')
@@ -124,6 +132,8 @@ static int parse(struct run *r, int argc, char **argv)
             r->user = v;
         else if ((v = option_value("--env", argc, argv, &i, &missing)))
             bad = take_env(r, v);
+        else if ((v = option_value("--file", argc, argv, &i, &missing)))
+            bad = take_file(r, v);
         else if ((v = option_value("--mount", argc, argv, &i, &missing)))
             bad = take_mount(r, v);
         else if ((v = option_value("--interpreter", argc, argv, &i, &missing)))
@@ -332,6 +342,26 @@ static interp_status configure(struct run *r, interp_error **err)
     return st;
 }
 
+/* FILE, under its last component, or NAME=FILE. */
+static interp_status add_file(struct run *r, const char *v, interp_error **err)
+{
+    const char *source = strchr(v, '='), *slash = strrchr(v, '/');
+    size_t n = source ? (size_t)(source - v) : 0;
+    struct buf b = { 0 };
+    interp_status st = INTERP_E_INVAL;
+    if (source)
+        slash = v, source++;
+    else {
+        source = v;
+        slash = slash ? slash + 1 : v;
+        n = strlen(slash);
+    }
+    if (read_all(&b, source, "a file") == 0)
+        st = interp_request_add_file(r->request, slash, n, b.p ? b.p : "", b.len, err);
+    buf_free(&b);
+    return st;
+}
+
 static interp_status request(struct run *r, interp_error **err)
 {
     interp_status st = interp_request_new(r->ctx, &r->request, err);
@@ -343,6 +373,8 @@ static interp_status request(struct run *r, interp_error **err)
         st = interp_request_set_code(r->request, r->code_text.p ? r->code_text.p : "", r->code_text.len, err);
     if (st == INTERP_OK && r->stdin_file)
         st = interp_request_set_stdin(r->request, r->stdin_text.p ? r->stdin_text.p : "", r->stdin_text.len, err);
+    for (size_t i = 0; st == INTERP_OK && i < r->file_count; i++)
+        st = add_file(r, r->files[i], err);
     if (st == INTERP_OK)
         st = interp_request_set_stream(r->request, r->json ? 0 : 1, err);
     return st;

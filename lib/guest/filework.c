@@ -313,6 +313,10 @@ static int make_dir(const char *path, int parents, uint32_t mode, struct wire_fi
     const char *name;
     struct statx_k s;
     int dir = path_parent(path, parents, &name);
+    if (dir == -E_BUSY && parents && (dir = path_open(path, O_PATH | O_DIRECTORY)) >= 0) {   /* "." and the like: there it is */
+        sys_close(dir);
+        return 0;
+    }
     if (dir < 0)
         return dir;
     long r = sys_mkdirat(dir, name, mode & 0777);

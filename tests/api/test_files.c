@@ -174,6 +174,8 @@ TEST(lists_and_looks)
     look(&b, 0, "/dev/null", 0, 0, text, sizeof text);
     CHECK(json_holds(text, strlen(text), "d['type'] == 'char'"));
     OK(interp_session_mkdir(b.s, "m/n/o", INTERP_NTS, INTERP_FILE_PARENTS, ERR));
+    OK(interp_session_mkdir(b.s, ".", INTERP_NTS, INTERP_FILE_PARENTS, ERR));
+    IS(interp_session_mkdir(b.s, "/workspace", INTERP_NTS, 0, ERR), INTERP_E_INVAL);
     OK(interp_session_mkdir(b.s, "m/n/o", INTERP_NTS, INTERP_FILE_PARENTS, ERR));
     OK(interp_session_rename(b.s, "d/f", INTERP_NTS, "m/n/o/moved", INTERP_NTS, 0, ERR));
     OK(interp_session_rename(b.s, "m/n", INTERP_NTS, "/workspace/q", INTERP_NTS, INTERP_FILE_KEEP, ERR));

@@ -230,6 +230,19 @@ def t_env():
     expect(out.startswith(b'hi there\n') and b'\nB=2\n' in out and b'HOST_SECRET' not in out, out)
 
 
+def t_file():
+    with tempfile.TemporaryDirectory() as d:
+        path = os.path.join(d, 'data.csv')
+        with open(path, 'wb') as f:
+            f.write(b'a,\xff\n')
+        run('bash', '-c', 'cat data.csv d/x.csv; ls', '--file', path, '--file=d/x.csv=' + path, out=b'a,\xff\na,\xff\nd\ndata.csv\n')
+        run('bash', '-c', 'touch ran', '--file', os.path.join(d, 'none'), code=2, err_has=b'none')
+        code, out, err, _ = interp('run', 'bash', '-c', 'echo ran', '--file', '/usr/x=' + path)
+        expect(code == 1 and out == b'' and b'/usr/x' in err, code, out, err)
+        run('bash', '-c', ':', '--file', '../x=' + path, code=2, err_has=b'leaves')
+        run('bash', '-c', ':', '--file', 'x=', code=2, err_has=b'--file')
+
+
 def t_nul_in_code():
     code, out, err, _ = interp('run', 'python', stdin=b'print(1)\0print(2)')
     expect(code == 2 and not out, code, out, err)

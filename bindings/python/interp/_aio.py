@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ._context import Log
     from ._redact import Rules
-    from ._typing import ConfigOptions, RequestOptions
+    from ._typing import ConfigOptions
 
 T = TypeVar('T', bound='_Closing')
 
@@ -383,7 +383,7 @@ class AsyncSession(Redacts):
     # -- running code
 
     def start(self, language: str, code: _text.TextOrBytes, *, stream: bool = False, stdin: Optional[_text.TextOrBytes] = None,
-              env: Optional[_config.Env] = None, options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> AsyncExec:
+              env: Optional[_config.Env] = None, options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[_config.StartOptions]') -> AsyncExec:
         """Starts code and returns at once; await what it returns."""
         s, owner = self._pointer(), self._owner
         call, err = c_void_p(), c_void_p()
@@ -402,13 +402,13 @@ class AsyncSession(Redacts):
         return started
 
     def stream(self, language: str, code: _text.TextOrBytes, *, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
-               options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> AsyncExec:
+               options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[_config.StartOptions]') -> AsyncExec:
         """Starts code and gives its events to `async for`: every byte of its output as it comes, then the result. Who does not pull holds the code
         up, as a pipe does."""
         return self.start(language, code, stream=True, stdin=stdin, env=env, options=options, cancel=cancel, **request)
 
     async def run(self, language: str, code: _text.TextOrBytes, *, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
-                  options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Result:
+                  options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[_config.StartOptions]') -> Result:
         """Runs code and waits for the result, whatever the code does; as `Session.run`. A task that is cancelled meanwhile cancels the exec."""
         return await self.start(language, code, stdin=stdin, env=env, options=options, cancel=cancel, **request).result()
 

@@ -1,6 +1,7 @@
 """Files of a session, the asyncio face."""
 from __future__ import annotations
 
+import os
 from ctypes import byref, c_void_p
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Optional, Tuple, Type, Union
@@ -9,7 +10,7 @@ from . import _exec, _ffi, _files, _text
 from ._files import FileInfo
 from ._handle import Handle
 from ._library import lib
-from .errors import ClosedError, NotFoundError, check
+from .errors import ClosedError, DeniedError, InvalidError, LimitError, NotFoundError, check
 
 if TYPE_CHECKING:
     from ._aio import AsyncContext, AsyncSession
@@ -121,12 +122,12 @@ class AsyncFiles:
 
     def open_read(self, path: 'Path', *, max_bytes: Optional[int] = None) -> AsyncReader:
         """A file of any size as an iterator of its bytes."""
-        return AsyncReader(self._session, _files.get_call(_files.path(path), max_bytes))
+        return AsyncReader(self._session, _files.get_call(_text.path(path), max_bytes))
 
     async def write(self, path: 'Path', data: 'Union[str, bytes, bytearray, memoryview, Iterable[bytes], AsyncIterable[bytes], Any]', *, mode: int = 0o644) -> None:
         """Makes or replaces a file; as `Files.write`, and an async iterable of bytes will do too."""
         owner, err = self._session._owner, c_void_p()
-        call = _files.begin(self._session._pointer(), _files.put_call(_files.path(path), _files.size_of(data), mode))
+        call = _files.begin(self._session._pointer(), _files.put_call(_text.path(path), _files.size_of(data), mode))
         try:
             try:
                 if hasattr(data, '__aiter__'):
@@ -144,12 +145,12 @@ class AsyncFiles:
 
     async def list(self, path: 'Path' = '.', *, recursive: bool = False, limit: int = _files.LIST_MAX) -> 'List[FileInfo]':
         """A directory in order of names, `limit` entries at most; its `complete` is False when that left some out."""
-        at = _files.path(path)
+        at = _text.path(path)
         return _files.listing(at, await self._run(_files.list_call(at, recursive, limit)))
 
     async def stat(self, path: 'Path') -> FileInfo:
         """What there is under a name; a link itself, not what it leads to."""
-        at = _files.path(path)
+        at = _text.path(path)
         return _files.info(at, await self._run(_files.stat_call(at)))
 
     async def exists(self, path: 'Path') -> bool:
@@ -162,12 +163,56 @@ class AsyncFiles:
 
     async def mkdir(self, path: 'Path', *, parents: bool = True) -> bool:
         """Makes a directory; False when it was there, which is ExistsError without `parents`."""
-        return bool((await self._run(_files.mkdir_call(_files.path(path), parents)))['created'])
+        return bool((await self._run(_files.mkdir_call(_text.path(path), parents)))['created'])
 
     async def rename(self, old: 'Path', new: 'Path', *, replace: bool = True) -> None:
         """Renames, over a file that is there unless `replace` is False (ExistsError)."""
-        await self._run(_files.rename_call(_files.path(old), _files.path(new), replace))
+        await self._run(_files.rename_call(_text.path(old), _text.path(new), replace))
 
     async def remove(self, path: 'Path', *, recursive: bool = False) -> int:
         """Removes a file, a link or an empty directory; with `recursive` a directory with all in it. How many names it removed."""
-        return int((await self._run(_files.remove_call(_files.path(path), recursive)))['removed'])
+        return int((await self._run(_files.remove_call(_text.path(path), recursive)))['removed'])
+
+    async def put_tree(self, source: 'Path', path: 'Path' = '.') -> int:
+        """Copies a directory of this machine into one of the sandbox; as `Files.put_tree`. Reading the files of this machine blocks the loop."""
+        count, top = 0, _text.path(path)
+        await self.mkdir(top)
+        for rel, full in _files.local_tree(source):
+            at = top + b'/' + os.fsencode(rel)
+            if full is None:
+                await self.mkdir(at)
+                continue
+            with _files.open_local(full) as f:
+                await self.write(at, f, mode=os.fstat(f.fileno()).st_mode & 0o777)
+            count += 1
+        return count
+
+    async def get_tree(self, path: 'Path', dest: 'Path', *, max_bytes: Optional[int] = None) -> 'List[FileInfo]':
+        """Copies a directory of the sandbox to a directory of this machine, which must not be there yet; as `Files.get_tree`."""
+        left, total = [], 0
+        entries = await self.list(path, recursive=True, limit=_files.TREE_MAX)
+        if not getattr(entries, 'complete', True) and len(entries) >= _files.TREE_MAX:
+            raise LimitError('the directory has more than %d entries' % _files.TREE_MAX, 'tree-size')
+        landing = _files.Landing(dest)
+        try:
+            for e in entries:
+                parts = _files.safe_parts(e.name)
+                if e.type == 'dir':
+                    landing.make_dir(parts)
+                if e.type != 'file':
+                    if e.type != 'dir' or e.closed:
+                        left.append(e)
+                    continue
+                try:
+                    async with self.open_read(e.path) as reader:
+                        with landing.open_file(parts, e.mode) as f:
+                            async for piece in reader:
+                                total += len(piece)
+                                if max_bytes is not None and total > max_bytes:
+                                    raise LimitError('the files have more than %d bytes' % max_bytes, 'tree-size')
+                                f.write(piece)
+                except (DeniedError, NotFoundError, InvalidError):
+                    left.append(e)
+        finally:
+            landing.close()
+        return left

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     # (source), (source, target), (source, target, mode) or {'source': ..., 'target': ..., 'mode': ...}; mode is 'ro' or 'rw'
     Mount = Union[Tuple[PathLike], Tuple[PathLike, Optional[PathLike]], Tuple[PathLike, Optional[PathLike], str], Mapping[str, PathLike]]
 
-    class RunOptions(RequestOptions, total=False):
+    class StartOptions(RequestOptions, total=False):
+        """Options of a request, and the files that it brings: names to contents, put before the code runs."""
+
+        files: Mapping[Union[str, bytes], _text.TextOrBytes]
+
+    class RunOptions(StartOptions, total=False):
         """What `run` takes by name."""
 
         stdin: _text.TextOrBytes
@@ -134,6 +139,12 @@ def new_request(x: int, language: str, code: _text.TextOrBytes, stream: bool, st
         check(lib.interp_request_set_language(pointer, _text.name(language, 'language'), byref(err)), err)
         text = _text.data(code, 'code')
         check(lib.interp_request_set_code(pointer, text, len(text), byref(err)), err)
+        if 'files' in values:
+            values = dict(values)
+            for name, content in (values.pop('files') or {}).items():
+                path = _text.path(name)
+                text = _text.data(content, 'a file')
+                check(lib.interp_request_add_file(pointer, path, len(path), text, len(text), byref(err)), err)
         if values:
             _set(pointer, _request_setters, _options.REQUEST, 'an exec', values)
         if stream:

@@ -1,5 +1,5 @@
 """Parts of a result that are made when asked for."""
-from typing import NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 
 class Frame(NamedTuple):
@@ -69,3 +69,37 @@ class Late(NamedTuple):
     stream: str
     exec: int
     data: bytes
+
+
+class Change(NamedTuple):
+    """A file that an exec created, changed or deleted. `mime` and `sha256` are None where its content was not looked at, `data` where it did not come (`fetch_files_bytes`)."""
+
+    path: str
+    type: str
+    size: Optional[int]
+    mime: Optional[str]
+    sha256: Optional[str]
+    data: Optional[bytes]
+
+
+class ChangeSet(NamedTuple):
+    """What an exec did to the files of the workspace; `complete` says whether that is known to be all."""
+
+    created: List[Change]
+    changed: List[Change]
+    deleted: List[Change]
+    complete: bool
+
+
+def _change(item: Dict[str, Any]) -> Change:
+    from base64 import b64decode
+    path = b64decode(item['path_base64']).decode('utf-8', 'surrogateescape') if 'path_base64' in item else item['path']
+    data = item['text'].encode('utf-8') if 'text' in item else b64decode(item['base64']) if 'base64' in item else None
+    return Change(path, item['type'], item.get('size'), item.get('mime'), item.get('sha256'), data)
+
+
+def changes(facts: Optional[Dict[str, Any]]) -> Optional[ChangeSet]:
+    if facts is None:
+        return None
+    lists = [[_change(item) for item in facts[name]] for name in ('created', 'changed', 'deleted')]
+    return ChangeSet(lists[0], lists[1], lists[2], bool(facts['complete']))

@@ -6,7 +6,7 @@ from ctypes import byref, c_void_p
 
 from . import _exec, _ffi, _text
 from ._library import lib
-from .errors import check
+from .errors import DeniedError, InvalidError, LimitError, NotFoundError, check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,14 +23,8 @@ PIECE = 256 << 10
 LIST_MAX = 10000
 
 
-def path(value: Any) -> bytes:
-    """A path of the sandbox as its bytes: texts are UTF-8 (with surrogateescape for what is none)."""
-    value = os.fspath(value)
-    return value if isinstance(value, bytes) else value.encode('utf-8', 'surrogateescape')
-
-
 def name(entry: Dict[str, Any], text: str, base64: str) -> str:
-    """A name of an entry as a str that `path` makes the same bytes of."""
+    """A name of an entry as a str that `_text.path` makes the same bytes of."""
     if base64 in entry:
         from base64 import b64decode
         return b64decode(entry[base64]).decode('utf-8', 'surrogateescape')
@@ -256,7 +250,7 @@ class Files:
     def read(self, path_: 'Path', *, max_bytes: Optional[int] = None) -> bytes:
         """The content of a regular file; LimitError when it is larger than max_bytes."""
         got: List[bytes] = []
-        self._run(get_call(path(path_), max_bytes), None, lambda event: got.append(data_of(event)))
+        self._run(get_call(_text.path(path_), max_bytes), None, lambda event: got.append(data_of(event)))
         return b''.join(got)
 
     def read_text(self, path_: 'Path', encoding: str = 'utf-8', errors: str = 'strict', *, max_bytes: Optional[int] = None) -> str:
@@ -265,7 +259,7 @@ class Files:
 
     def open_read(self, path_: 'Path', *, max_bytes: Optional[int] = None) -> Reader:
         """A file of any size as an iterator of its bytes."""
-        return Reader(self._session, get_call(path(path_), max_bytes))
+        return Reader(self._session, get_call(_text.path(path_), max_bytes))
 
     def write(self, path_: 'Path', data: 'Union[str, bytes, bytearray, memoryview, Iterable[bytes], Any]', *, mode: int = 0o644) -> None:
         """Makes or replaces a file: a text (as UTF-8), bytes, a binary file object, or an iterable of bytes. Missing parents are made; the file is
@@ -275,21 +269,20 @@ class Files:
         def drive(call: int) -> None:
             send(pieces(data), call, lambda: _exec.wait(context, call))
 
-        self._run(put_call(path(path_), size_of(data), mode), drive)
+        self._run(put_call(_text.path(path_), size_of(data), mode), drive)
 
     def list(self, path_: 'Path' = '.', *, recursive: bool = False, limit: int = LIST_MAX) -> 'List[FileInfo]':
         """A directory in order of names, `limit` entries at most; its `complete` is False when that left some out."""
-        at = path(path_)
+        at = _text.path(path_)
         return listing(at, self._run(list_call(at, recursive, limit)))
 
     def stat(self, path_: 'Path') -> FileInfo:
         """What there is under a name; a link itself, not what it leads to."""
-        at = path(path_)
+        at = _text.path(path_)
         return info(at, self._run(stat_call(at)))
 
     def exists(self, path_: 'Path') -> bool:
         """Whether there is anything under a name."""
-        from .errors import NotFoundError
         try:
             self.stat(path_)
         except NotFoundError:
@@ -298,15 +291,124 @@ class Files:
 
     def mkdir(self, path_: 'Path', *, parents: bool = True) -> bool:
         """Makes a directory; False when it was there, which is ExistsError without `parents`."""
-        return bool(self._run(mkdir_call(path(path_), parents))['created'])
+        return bool(self._run(mkdir_call(_text.path(path_), parents))['created'])
 
     def rename(self, old: 'Path', new: 'Path', *, replace: bool = True) -> None:
         """Renames, over a file that is there unless `replace` is False (ExistsError)."""
-        self._run(rename_call(path(old), path(new), replace))
+        self._run(rename_call(_text.path(old), _text.path(new), replace))
 
     def remove(self, path_: 'Path', *, recursive: bool = False) -> int:
         """Removes a file, a link or an empty directory; with `recursive` a directory with all in it. How many names it removed."""
-        return int(self._run(remove_call(path(path_), recursive))['removed'])
+        return int(self._run(remove_call(_text.path(path_), recursive))['removed'])
+
+    def put_tree(self, source: 'Path', path_: 'Path' = '.') -> int:
+        """Copies a directory of this machine into one of the sandbox: directories and regular files with their permission bits; links are left out. How many files it put."""
+        count, top = 0, _text.path(path_)
+        self.mkdir(top)
+        for rel, full in local_tree(source):
+            at = top + b'/' + os.fsencode(rel)
+            if full is None:
+                self.mkdir(at)
+                continue
+            with open_local(full) as f:
+                self.write(at, f, mode=os.fstat(f.fileno()).st_mode & 0o777)
+            count += 1
+        return count
+
+    def get_tree(self, path_: 'Path', dest: 'Path', *, max_bytes: Optional[int] = None) -> 'List[FileInfo]':
+        """Copies a directory of the sandbox to a directory of this machine, which must not be there yet. Directories and regular files alone, without set-user-id and the like; what was left out
+        (links, devices, what could not be read) is returned. LimitError when the files have more than max_bytes together."""
+        left, total = [], 0
+        entries = self.list(path_, recursive=True, limit=TREE_MAX)
+        if not getattr(entries, 'complete', True) and len(entries) >= TREE_MAX:
+            raise LimitError('the directory has more than %d entries' % TREE_MAX, 'tree-size')
+        landing = Landing(dest)
+        try:
+            for e in entries:
+                parts = safe_parts(e.name)
+                if e.type == 'dir':
+                    landing.make_dir(parts)
+                if e.type != 'file':
+                    if e.type != 'dir' or e.closed:
+                        left.append(e)
+                    continue
+                try:
+                    with self.open_read(e.path) as reader, landing.open_file(parts, e.mode) as f:
+                        for piece in reader:
+                            total += len(piece)
+                            if max_bytes is not None and total > max_bytes:
+                                raise LimitError('the files have more than %d bytes' % max_bytes, 'tree-size')
+                            f.write(piece)
+                except (DeniedError, NotFoundError, InvalidError):
+                    left.append(e)
+        finally:
+            landing.close()
+        return left
+
+
+TREE_MAX = 100000
+
+
+def safe_parts(entry_name: str) -> List[str]:
+    """The components of a name that a sandbox gave, for use below a directory of this machine; ValueError when it is none."""
+    parts = entry_name.split('/')
+    if any(p in ('', '.', '..') or '\0' in p for p in parts):
+        raise ValueError('the sandbox gave the name %r' % entry_name)
+    return parts
+
+
+class Landing:
+    """A directory of this machine into which files of a sandbox are put: made fresh, each name once, nothing reached through a link."""
+
+    def __init__(self, dest: Any) -> None:
+        os.mkdir(dest, 0o755)
+        self.top = os.open(dest, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+    def _above(self, parts: List[str]) -> int:
+        fd = os.dup(self.top)
+        for p in parts[:-1]:
+            below = os.open(p, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
+            os.close(fd)
+            fd = below
+        return fd
+
+    def make_dir(self, parts: List[str]) -> None:
+        fd = self._above(parts)
+        try:
+            os.mkdir(parts[-1], 0o755, dir_fd=fd)
+        finally:
+            os.close(fd)
+
+    def open_file(self, parts: List[str], mode: int) -> Any:
+        fd = self._above(parts)
+        try:
+            return os.fdopen(os.open(parts[-1], os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode & 0o755 | 0o600, dir_fd=fd), 'wb')
+        finally:
+            os.close(fd)
+
+    def close(self) -> None:
+        os.close(self.top)
+
+
+def local_tree(source: Any) -> Iterator[Tuple[str, Optional[str]]]:
+    """Directories (name, None) and regular files (name, path) below a directory of this machine; links are neither followed nor told."""
+    source = os.fsdecode(source)
+    if not os.path.isdir(source):
+        raise NotADirectoryError('%r is no directory' % source)
+    for at, dirs, names in os.walk(source):
+        rel = os.path.relpath(at, source)
+        dirs[:] = sorted(d for d in dirs if not os.path.islink(os.path.join(at, d)))
+        for d in dirs:
+            yield os.path.normpath(os.path.join(rel, d)), None
+        for n in sorted(names):
+            full = os.path.join(at, n)
+            if os.path.isfile(full) and not os.path.islink(full):
+                yield os.path.normpath(os.path.join(rel, n)), full
+
+
+def open_local(full: str) -> Any:
+    """A regular file of this machine, not through a link that was put there since."""
+    return os.fdopen(os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), 'rb')
 
 
 def send(source: Iterator[bytes], call: int, wait: Callable[[], Any]) -> None:

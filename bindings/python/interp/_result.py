@@ -12,7 +12,7 @@ TYPE_CHECKING = False   # typing is a third of what an import would cost
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Tuple, Union
 
-    from ._details import ErrorInfo, Late, Part, Usage
+    from ._details import ChangeSet, ErrorInfo, Late, Part, Usage
     from ._spill import Spill
 
     # One value in several forms: MIME type -> text, or bytes where the type is none of text.
@@ -218,6 +218,12 @@ class Result:
         facts = self.json()['usage']
         return Usage(_known(lib.interp_result_wall_ns(self._pointer)), _known(lib.interp_result_cpu_ns(self._pointer)),
                      _known(lib.interp_result_memory_peak_bytes(self._pointer)), facts['oom_kills'] or 0, tuple(facts['limits_hit']))
+
+    @property
+    def files(self) -> Optional[ChangeSet]:
+        """What the exec did to the files of the workspace, with `change_set=True`; None without."""
+        from ._details import changes
+        return changes(self.json()['files'])
 
     @property
     def late(self) -> List[Late]:

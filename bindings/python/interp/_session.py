@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._redact import Rules
-    from ._typing import ConfigOptions, RequestOptions
+    from ._typing import ConfigOptions
 
 STATUS = {_ffi.SESSION_OPENING: 'opening', _ffi.SESSION_OPEN: 'open', _ffi.SESSION_SHUTDOWN: 'shutdown', _ffi.SESSION_GONE: 'gone'}
 
@@ -77,7 +77,7 @@ class Session(Redacts):
     # -- running code
 
     def run(self, language: str, code: _text.TextOrBytes, *, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
-            options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Result:
+            options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[_config.StartOptions]') -> Result:
         """Runs code and waits for the result, whatever the code does.
 
         `stdin` is what it finds on its standard input (empty without), `env` holds for this exec only, `options` are the language's, `kernel=` names
@@ -92,7 +92,7 @@ class Session(Redacts):
                 lib.interp_call_free(call)
 
     def start(self, language: str, code: _text.TextOrBytes, *, stream: bool = False, stdin: Optional[_text.TextOrBytes] = None,
-              env: Optional[_config.Env] = None, options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Exec:
+              env: Optional[_config.Env] = None, options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[_config.StartOptions]') -> Exec:
         """Starts code and returns at once; `Exec.result` waits. Several may run at a time, each in a kernel of its own."""
         call = c_void_p()
         if cancel is None:
@@ -107,7 +107,7 @@ class Session(Redacts):
         return started
 
     def stream(self, language: str, code: _text.TextOrBytes, *, stdin: Optional[_text.TextOrBytes] = None, env: Optional[_config.Env] = None,
-               options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[RequestOptions]') -> Exec:
+               options: Optional[Dict[str, Any]] = None, cancel: Optional[Cancel] = None, **request: 'Unpack[_config.StartOptions]') -> Exec:
         """Starts code and gives its events to iterate: every byte of its output as it comes, then the result. Who does not iterate holds the code
         up, as a pipe does."""
         return self.start(language, code, stream=True, stdin=stdin, env=env, options=options, cancel=cancel, **request)

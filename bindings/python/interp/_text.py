@@ -35,6 +35,13 @@ def data(value: Any, what: str) -> bytes:
     raise TypeError('%s must be str or bytes, not %s' % (what, type(value).__name__))
 
 
+def path(value: Any) -> bytes:
+    """A path of the sandbox as its bytes: texts are UTF-8, with surrogateescape for what is none."""
+    import os
+    value = os.fspath(value)
+    return value if isinstance(value, bytes) else bytes(value.encode('utf-8', 'surrogateescape'))
+
+
 def number(value: Any, what: str) -> int:
     """A number that fits C's uint64_t; ctypes would cut it silently."""
     if isinstance(value, bool) or not isinstance(value, int):

@@ -135,3 +135,71 @@ def test_asyncio():
         await asyncio.sleep(60)
 
     asyncio.run(main())
+
+
+def test_files_of_a_request_and_the_change_set():
+    with interp.Session(change_set=True, fetch_files_bytes=100) as s:
+        r = s.sh('cat a.txt d/b; echo more >> a.txt; rm d/b; printf "1,2" > c.csv', files={'a.txt': 'é\n', b'd/b': b'\xff'})
+        assert r.stdout_bytes == 'é\n'.encode() + b'\xff'
+        assert [(c.path, c.mime, c.data) for c in r.files.created] == [('c.csv', 'text/csv', b'1,2')] and r.files.complete
+        assert [(c.path, c.size, c.data) for c in r.files.changed] == [('a.txt', 8, 'é\nmore\n'.encode())] and [c.path for c in r.files.deleted] == ['d/b']
+        assert s.sh('true', change_set=False).files is None
+        r = s.python('1', files={'/usr/x': ''})
+        assert r.outcome == 'error' and r.cause == 'files' and r.ran is False and '/usr/x' in r.error.message
+        with pytest.raises(interp.InvalidError):
+            s.python('1', files={'../x': ''})
+
+
+def make_tree(top):
+    (top / 'd' / 'e').mkdir(parents=True)
+    (top / 'd' / 'run.sh').write_text('echo')
+    (top / 'd' / 'run.sh').chmod(0o755)
+    (top / 'd' / 'e' / 'all').write_bytes(bytes(range(256)))
+    (top / 'empty').mkdir()
+    (top / 'link').symlink_to('/etc/passwd')
+    (top / 'dirlink').symlink_to('/etc')
+
+
+def test_trees(session, tmp_path):
+    make_tree(tmp_path / 'up')
+    assert session.files.put_tree(tmp_path / 'up', 'in') == 2
+    assert session.sh('cd in; find . | sort | tr "\\n" " "; stat -c %a d/run.sh').stdout == '. ./d ./d/e ./d/e/all ./d/run.sh ./empty 755\n'
+    session.sh('cd in; ln -s /etc out; ln -s d/run.sh l; mkfifo pipe; chmod 4755 d/run.sh; mkdir shut; touch shut/x; chmod 0 shut')
+    left = session.files.get_tree('in', tmp_path / 'down')
+    assert sorted(e.name for e in left) == ['l', 'out', 'pipe', 'shut']
+    got = tmp_path / 'down'
+    assert sorted(str(p.relative_to(got)) for p in got.rglob('*')) == ['d', 'd/e', 'd/e/all', 'd/run.sh', 'empty', 'shut']
+    assert (got / 'd' / 'e' / 'all').read_bytes() == bytes(range(256)) and (got / 'd' / 'run.sh').stat().st_mode & 0o7777 == 0o755
+    with pytest.raises(FileExistsError):
+        session.files.get_tree('in', tmp_path / 'down')
+    with pytest.raises(interp.LimitError):
+        session.files.get_tree('in', tmp_path / 'again', max_bytes=100)
+    with pytest.raises(NotADirectoryError):
+        session.files.put_tree(tmp_path / 'none')
+
+    async def main():
+        async with interp.AsyncSession() as s:
+            assert await s.files.put_tree(tmp_path / 'up') == 2
+            assert await s.files.get_tree('.', tmp_path / 'third') == []
+    asyncio.run(main())
+    assert (tmp_path / 'third' / 'd' / 'run.sh').read_text() == 'echo'
+
+
+@pytest.mark.parametrize('name', ['../x', '/x', 'a/../b', 'a//b', '.', '', 'a/', 'a\0b'])
+def test_names_that_would_leave_the_directory(name):
+    from interp import _files
+    with pytest.raises(ValueError):
+        _files.safe_parts(name)
+
+
+def test_a_link_on_the_way_is_not_followed(tmp_path):
+    from interp import _files
+    landing = _files.Landing(tmp_path / 'dest')
+    (tmp_path / 'dest' / 'd').symlink_to(tmp_path)
+    with pytest.raises(OSError):
+        landing.open_file(['d', 'x'], 0o644)
+    (tmp_path / 'dest' / 'f').symlink_to(tmp_path / 'victim')
+    with pytest.raises(OSError):
+        landing.open_file(['f'], 0o644)
+    landing.close()
+    assert not (tmp_path / 'victim').exists() and not (tmp_path / 'x').exists()
