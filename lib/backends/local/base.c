@@ -120,7 +120,7 @@ int interp__local_base_make(struct interp__local_base *b, uint32_t user, int *sw
     for (i = 0; i < sizeof r; i++)
         n += (unsigned)snprintf(name + n, sizeof name - n, "%02x", r[i]);
     for (i = 0; i < sizeof places / sizeof *places; i++) {
-        static const struct { const char *name; mode_t mode; } dir[] = { { "workspace", 0755 }, { "home", 0755 }, { "tmp", 01777 }, { "run", 0711 } };
+        static const struct { const char *name; mode_t mode; } dir[] = { { "workspace", 0700 }, { "home", 0700 }, { "tmp", 0700 }, { "run", 0711 } };   /* closed to other users of the machine */
         if (!places[i] || places[i][0] != '/' || strlen(places[i]) > LONGEST)
             continue;
         if (!*swept)
@@ -137,7 +137,7 @@ int interp__local_base_make(struct interp__local_base *b, uint32_t user, int *sw
             e = errno;
         else {
             memcpy(b->path, done, sizeof done);
-            for (k = 0; k < sizeof dir / sizeof *dir && make_in(b->fd, dir[k].name, dir[k].mode, user && k < 2 ? user : 0) == 0; k++)
+            for (k = 0; k < sizeof dir / sizeof *dir && make_in(b->fd, dir[k].name, dir[k].mode, k < 3 ? user : 0) == 0; k++)
                 ;
             if (k == sizeof dir / sizeof *dir) {
                 *swept = 1;
