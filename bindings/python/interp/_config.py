@@ -4,7 +4,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from ctypes import byref, c_void_p
-from typing import NamedTuple
 
 from . import _options, _text
 from ._context import Cancel
@@ -36,12 +35,14 @@ if TYPE_CHECKING:
         cancel: Cancel
 
 
-class HostFiles(NamedTuple):
+class HostFiles:
     """What of this machine's files a session sees, and whose interpreters it uses."""
 
-    mounts: Optional[Iterable[Mount]] = None
-    runtimes: Optional[Iterable[PathLike]] = None
-    interpreters: Optional[Mapping[str, PathLike]] = None
+    __slots__ = ('mounts', 'runtimes', 'interpreters')
+
+    def __init__(self, mounts: Optional[Iterable[Mount]] = None, runtimes: Optional[Iterable[PathLike]] = None,
+                 interpreters: Optional[Mapping[str, PathLike]] = None) -> None:
+        self.mounts, self.runtimes, self.interpreters = mounts, runtimes, interpreters
 
 
 _config_setters = {key: getattr(lib, 'interp_config_set_' + key) for key in _options.CONFIG}

@@ -1,4 +1,7 @@
 """The bars, with room for a machine that is busy with something else."""
+import subprocess
+import sys
+
 import bench
 
 from conftest import SLOW
@@ -14,3 +17,11 @@ def test_time_of_an_import():
     wall, cpu = bench.import_ms()
     print('import: %.1f ms, %.1f ms of CPU' % (wall, cpu))
     assert cpu <= 30 * SLOW
+
+
+def test_what_an_import_brings_along():
+    """The modules that would make an import slow, by name: a clock finds that late."""
+    code = 'import sys, interp; print([m for m in ("typing", "json", "re", "asyncio", "dataclasses", "inspect", "difflib", "subprocess") if m in sys.modules])'
+    done = subprocess.run([sys.executable, '-S', '-E', '-c', 'import sys; sys.path[:0] = %r; ' % [p for p in sys.path if p] + code], stdout=subprocess.PIPE,
+                          universal_newlines=True)
+    assert done.stdout.strip() == '[]'
