@@ -147,7 +147,7 @@ def main():
         with interp.Session(timeout_ms=60_000, memory_bytes=1 << 30) as session:
             for path in options.file:
                 with open(path, 'rb') as f:
-                    session.sh('cat > "$NAME"', stdin=f.read(), env={'NAME': os.path.basename(path)}).check()
+                    session.files.write(os.path.basename(path), f)
             answer = agent(task, model, session, options.pictures, options.max_turns, say)
     except (ModelError, interp.StatusError, OSError) as e:
         sys.exit('agent.py: %s' % e)

@@ -5,6 +5,7 @@ import os
 from ctypes import byref, c_void_p
 
 from . import _exec, _ffi, _text
+from ._handle import Handle
 from ._library import lib
 from .errors import DeniedError, InvalidError, LimitError, NotFoundError, check
 
@@ -159,7 +160,7 @@ class Reader:
         self._session = session
         s = session._handle.enter()
         try:
-            self._handle = _exec.Handle(begin(s, what), _exec._Free(session._handle), 'file')
+            self._handle = Handle(begin(s, what), _exec._Free(session._handle), 'file')
         finally:
             session._handle.leave()
 

@@ -14,7 +14,7 @@ def test_each_adapter_has_one():
         assert re.search(r'from interp\.adapters(\.%s)? import.*' % adapter, text) and adapter in text, adapter
 
 
-ADAPTERS = ['langchain', 'llama_index', 'smolagents']
+ADAPTERS = ['deepagents', 'e2b', 'langchain', 'llama_index', 'openai_agents', 'smolagents']
 
 
 @pytest.mark.parametrize('program, output', PROGRAMS)
