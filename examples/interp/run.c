@@ -152,7 +152,7 @@ static int parse(struct run *r, int argc, char **argv)
             return bad;
     }
     if (!r->language)
-        return usage_error("run", "which language? python, javascript, bash or sh", NULL);
+        return usage_error("run", "which language? python, javascript, bash, sh, c, c++, go, rust, java, typescript, ruby, perl, php, lua or r", NULL);
     if (r->code && r->file)
         return usage_error("run", "either FILE or -c CODE, not both; FILE is", r->file);
     if (!r->code && !r->file)
@@ -266,6 +266,9 @@ static void put_rest(struct run *r)
             put_line(r, STDOUT_FILENO, p, n);
     if ((value = interp_result_value(r->result, &n)))
         put_line(r, STDOUT_FILENO, value, n);
+    p = interp_result_compile_output(r->result, &n);
+    if (n && !strcmp(interp_result_step(r->result), "compile"))
+        put_line(r, STDERR_FILENO, p, n);
     if (interp_result_ran(r->result) == 0)
         return; /* no error of the code's: outcome_print tells it */
     const char *type = interp_result_error_type(r->result, NULL), *message = interp_result_error_message(r->result, &message_len);

@@ -132,7 +132,8 @@ static void structured(const struct interp__exec *e, interp_result *r, const cha
     if (main && main->line && (building || !d->frames))
         frame(&b, e, &at, file, 1);
     interp__buf_str(&b, "],\"traceback\":");
-    interp__json_text(&b, text, n < 65536 ? n : 65536);
+    size_t shown_len = !building ? 0 : n < 65536 ? n : 65536;   /* of a program's own end standard error has it */
+    interp__json_text(&b, text, shown_len);
     span(&b, "code", main ? main->code : (struct interp__span){ "", 0 });
     if (building) {
         interp__buf_str(&b, ",\"diagnostics\":[");
@@ -157,7 +158,7 @@ static void structured(const struct interp__exec *e, interp_result *r, const cha
     r->error_json = (char *)b.p;
     r->error_type = copy(r, kind, &r->type_len);
     r->error_message = copy(r, message, &r->message_len);
-    r->error_traceback = copy(r, (struct interp__span){ text, (uint32_t)(n < 65536 ? n : 65536) }, &r->traceback_len);
+    r->error_traceback = copy(r, (struct interp__span){ text, (uint32_t)shown_len }, &r->traceback_len);
     if (own && main->line < INT32_MAX)
         r->line = main->line ? (int32_t)main->line : INTERP_NONE;
 }

@@ -577,6 +577,8 @@ int  interp__hold_put(struct interp_call *c, int stream, uint64_t offset, const 
 void interp__hold_release(struct interp_call *c);                               /* gives its credit back: nothing is stalled any more */
 void interp__host_error(interp_result *r, const char *type, const char *message, const char *traceback);
 const char *interp__session_path(const struct interp_session *s);              /* PATH of its kernels */
+/* hints.c */
+void interp__hint(struct interp_session *s, const struct interp__exec *e, interp_result *r);
 /* build.c: execs of one-shot languages */
 void interp__build_exit(struct interp_session *s, struct interp__exec *e, const struct wire_exit *m);   /* outcome and cause of one whose process has ended */
 void interp__build_finish(struct interp_session *s, struct interp__exec *e, interp_result *r);   /* its structured error, once its output is complete */

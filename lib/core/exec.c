@@ -472,6 +472,8 @@ static void finish(struct interp_session *s, struct interp__exec *e)
         interp__late_give(s, r);
     }
     interp__redact_result(s, r, &e->counts);
+    if (r->outcome != INTERP_OUTCOME_OK)
+        interp__hint(s, e, r);   /* out of what is redacted */
     interp__parts_shorten(r, s->v.value);
     interp__audit_exec_end(s, e, r);
     if (k->current == e)

@@ -139,11 +139,13 @@ static int final_word(struct interp__kframes *k, const struct interp__json *j, u
         r->exit_code = v < 0 || v > 255 ? 255 : (int32_t)v;
     }
     if (error && interp__json_at(j, error)->type == INTERP__JSON_OBJECT) {
-        static const char *const members[] = { "type", "message", "line", "column", "frames", "traceback" };
+        static const char *const members[] = { "type", "message", "line", "column", "frames", "traceback", "code", "subject" };
         struct interp__buf b;
         interp__buf_init(&b, k->mem);
         for (size_t i = 0; i < sizeof members / sizeof *members; i++) {   /* ours alone: a guest adds no members */
             uint32_t at = interp__json_member(j, error, members[i]);
+            if (i >= 6 && (!at || interp__json_at(j, at)->type != INTERP__JSON_STRING || interp__json_at(j, at)->text_len > 256))
+                continue;   /* short words, where there are any */
             interp__buf_fmt(&b, "%s\"%s\":", i ? "," : "{", members[i]);
             if (at)
                 interp__json_write(&b, j, at);

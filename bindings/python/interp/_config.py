@@ -12,7 +12,7 @@ from .errors import check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterable, Optional, Tuple, Union
+    from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
     from ._typing import RequestOptions
 
@@ -74,6 +74,34 @@ def _set(pointer: c_void_p, setters: Mapping[str, Any], registry: Mapping[str, t
         check(setter(pointer, c_value, byref(err)), err)
 
 
+def _add_languages(pointer: c_void_p, languages: Iterable[Mapping[str, Any]]) -> None:
+    err = c_void_p()
+    for language in languages:
+        text = _text.unparse(language)
+        check(lib.interp_config_add_language(pointer, text, len(text), byref(err)), err)
+
+
+def _add_args(pointer: c_void_p, args: Iterable[str]) -> None:
+    err = c_void_p()
+    if isinstance(args, (str, bytes)):
+        raise TypeError('args is a list of strings, not one string')
+    for arg in args:
+        text = _text.data(arg, 'args')
+        check(lib.interp_request_add_arg(pointer, text, len(text), byref(err)), err)
+
+
+def languages(x: int, added: Iterable[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+    """What interp_config_languages_json says."""
+    pointer, err = c_void_p(), c_void_p()
+    check(lib.interp_config_new(x, byref(pointer), byref(err)), err)
+    try:
+        _add_languages(pointer, added)
+        found: List[Dict[str, Any]] = _text.parse(_text.sized(lib.interp_config_languages_json, pointer))
+        return found
+    finally:
+        lib.interp_config_free(pointer)
+
+
 def _set_env(setter: Any, pointer: c_void_p, env: Env) -> None:
     err = c_void_p()
     for key, value in env.items():
@@ -112,7 +140,8 @@ def new_config(x: int, env: Optional[Env], backend_options: Optional[Mapping[str
     pointer, err = c_void_p(), c_void_p()
     check(lib.interp_config_new(x, byref(pointer), byref(err)), err)
     try:
-        _set(pointer, _config_setters, _options.CONFIG, 'a session', values)
+        _set(pointer, _config_setters, _options.CONFIG, 'a session', {k: v for k, v in values.items() if k != 'languages'})
+        _add_languages(pointer, values.get('languages') or ())
         if env:
             _set_env(lib.interp_config_set_env, pointer, env)
         if files:
@@ -147,7 +176,8 @@ def new_request(x: int, language: str, code: _text.TextOrBytes, stream: bool, st
                 text = _text.data(content, 'a file')
                 check(lib.interp_request_add_file(pointer, path, len(path), text, len(text), byref(err)), err)
         if values:
-            _set(pointer, _request_setters, _options.REQUEST, 'an exec', values)
+            _set(pointer, _request_setters, _options.REQUEST, 'an exec', {k: v for k, v in values.items() if k != 'args'})
+            _add_args(pointer, values.get('args') or ())
         if stream:
             check(lib.interp_request_set_stream(pointer, 1, byref(err)), err)
         if stdin is not None:

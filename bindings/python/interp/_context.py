@@ -14,7 +14,7 @@ from .errors import check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Optional, Tuple, Type, Union
+    from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Type, Union
     from types import TracebackType
 
     # A log sink: level (1 error, 2 warning, 3 information, 4 debug) and a line.
@@ -95,6 +95,16 @@ class Context(BaseContext):
 
     def __init__(self, *, log: Optional[Log] = None) -> None:
         super().__init__(0, log)
+
+    def languages(self, added: Iterable[Mapping[str, Any]] = ()) -> List[Dict[str, Any]]:
+        """The languages that there are, and those of `added` (as a session takes `languages`): name, aliases, state (whether kernels keep it),
+        compiles, programs (what is looked for in the sandbox)."""
+        from . import _config
+        x = self._handle.enter()
+        try:
+            return _config.languages(x, added)
+        finally:
+            self._handle.leave()
 
     def close(self) -> None:
         """Shuts its sessions down and lets go of it. Idempotent."""

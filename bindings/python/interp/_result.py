@@ -213,6 +213,21 @@ class Result:
         return ErrorInfo(e.get('type') or '', e.get('message') or '', e.get('line'), e.get('column'), frames, e.get('traceback') or '', e.get('hint'))
 
     @property
+    def hint(self) -> Optional[str]:
+        """What to do about a failure, in words for a model; None when there is nothing to say."""
+        return _text.words(_text.sized(lib.interp_result_hint, self._pointer)) or None
+
+    @property
+    def step(self) -> Optional[str]:
+        """Which step of a one-shot language ended the exec: "compile" or "run"; None for other languages."""
+        return _text.words(lib.interp_result_step(self._pointer)) or None
+
+    @property
+    def compile_output(self) -> str:
+        """What the compiler of a one-shot language said."""
+        return _text.words(_text.sized(lib.interp_result_compile_output, self._pointer))
+
+    @property
     def usage(self) -> Usage:
         from ._details import Usage
         facts = self.json()['usage']
@@ -272,8 +287,8 @@ class Result:
         error = self.error
         if error:
             parts.append(error.traceback or '%s: %s' % (error.type, error.message))
-            if error.hint:
-                parts.append(error.hint)
+        if self.hint:
+            parts.append('[hint] ' + self.hint)
         shown = self.parts
         parts += ['[the value is a picture: %s]' % str(part) for part in shown if part.display is None and part.is_picture]
         for i, mimes in enumerate(self.rich):

@@ -443,6 +443,12 @@ function describe(v, me, depth) {
   if (!isNativeError(v) && text(() => Object.prototype.toString.call(v)) !== '[object Error]') { d.message = clip(show(v), MESSAGE_CAP); d.traceback = 'Uncaught ' + d.message; return d; }
   const name = text(() => (v.name && v.name !== 'Error' ? v.name : (v.constructor && v.constructor.name) || 'Error'), 'Error');
   d.type = clip(name, 300); d.message = clip(text(() => v.message, ''), MESSAGE_CAP);
+  const code = text(() => typeof v.code === 'string' ? v.code : v.cause && typeof v.cause.code === 'string' ? v.cause.code : '', '');
+  if (/^[A-Z][A-Z0-9_]{2,63}$/.test(code)) {
+    d.code = code;
+    const missing = /MODULE_NOT_FOUND$/.test(code) && /^Cannot find (?:module|package) '([^']{1,100})'/.exec(d.message);
+    if (missing) d.subject = missing[1];
+  }
   const stack = stackOf(v);
   for (const l of stack.split('\n')) {
     const m = /^\s+at (?:(.*?) \()?(.*?):(\d+):(\d+)\)?$/.exec(l);

@@ -1297,9 +1297,18 @@ def describe(kind, value, tb):
             line, column, message = value.lineno, value.offset, str(value.msg)
     except Exception:
         pass                                # its attributes are of the user's making
-    return {'type': clip(name if module in ('builtins', '__main__') else '%s.%s' % (module, name), 300),
+    told = {'type': clip(name if module in ('builtins', '__main__') else '%s.%s' % (module, name), 300),
             'message': clip(message, MESSAGE_CAP), 'line': line if isinstance(line, int) else None,
             'column': column if isinstance(column, int) and column > 0 else None, 'frames': frames, 'traceback': clip(text)}
+    try:
+        if isinstance(value, OSError) and type(value.errno) is int:
+            import errno                    # built in: never a file of the user's
+            told['code'] = errno.errorcode[value.errno]
+        elif isinstance(value, ImportError) and type(value.name) is str:
+            told['subject'] = clip(value.name, 100)
+    except Exception:
+        pass                                # its attributes are of the user's making
+    return told
 
 
 def flush_libc():
