@@ -50,6 +50,11 @@ void helper_end(struct helper *h);
 /* ---- many.c */
 void many_sessions(const char *name);
 
+/* ---- files.c */
+void files_put(const char *name);
+void files_get(const char *name);
+void files_changes(const char *name);
+
 /* ---- output.c */
 double b_pipe_reader(char *const argv[], uint64_t want);       /* ms in which a plain reader has all that a program writes; < 0: it has not */
 void output_writes(const char *name);

@@ -387,6 +387,8 @@ static const struct { const char *name; void (*fn)(const char *); } benches[] = 
     { "podman: open / bare create, attach, start", podman_open }, { "podman: 100 MB of lines, streamed / attach of the same program", podman_lines },
     { "stripped library", library_size }, { "dlopen / its dependencies alone", load_time }, { "memory of an idle session / bwrap sleep", memory_session },
     { "memory of a session with an sh kernel / bwrap sleep", memory_sh }, { "1,000 idle sessions", many_sessions },
+    { "put of 100 MB / cp to tmpfs", files_put }, { "get of 100 MB / cp to tmpfs", files_get },
+    { "exec with the change set of 10,000 files, 3 changed / without", files_changes },
 };
 
 int main(int argc, char **argv)
