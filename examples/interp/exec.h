@@ -54,7 +54,7 @@ struct session {
     unsigned kept_count;
 };
 
-enum op_kind { OP_OPEN, OP_EXEC, OP_RESTART, OP_CLOSE, OP_DOCTOR, OP_FILE };
+enum op_kind { OP_OPEN, OP_EXEC, OP_RESTART, OP_PROBE, OP_CLOSE, OP_DOCTOR, OP_FILE };
 struct file_op;
 
 /* An operation whose last answer has not been given. */
@@ -71,6 +71,7 @@ struct op {
     interp_cancel *cancel;   /* exec */
     char *language, *kernel; /* restart */
     struct buf input;        /* exec, put: what its standard input, or the file, is still to get */
+    int as_text;             /* probe */
     int interactive, input_eof, input_ended;
     struct doctor *doctor;
     struct file_op *file;

@@ -72,6 +72,19 @@ static void result_answer(struct op *op, const interp_result *r)
     answer_end(op->io);
 }
 
+static void probe_answer(struct op *op)
+{
+    size_t n = 0;
+    const char *found = op->as_text ? interp_session_probe_text(op->session->s, &n) : interp_session_probe_json(op->session->s, &n);
+    struct buf *b = answer(op->io, &op->id, "done");
+    buf_text(b, ",\"probe\":");
+    if (op->as_text)
+        buf_string(b, found, n);
+    else
+        buf_add(b, found, n);
+    answer_end(op->io);
+}
+
 /* The call is done. A close only notes it: its answer comes last. */
 static void finish(struct op *op)
 {
@@ -91,7 +104,8 @@ static void finish(struct op *op)
         result_answer(op, result);
         spill_keep(s, &op->id, result);
         result = NULL;
-    }
+    } else if (op->kind == OP_PROBE)
+        probe_answer(op);
     else if (op->kind == OP_OPEN)
         opened(op);
     else if (op->kind == OP_FILE)

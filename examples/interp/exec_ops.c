@@ -284,12 +284,32 @@ static void do_restart(struct line *l)
     op->kernel = kernel ? xdup(kernel->text, kernel->text_len) : NULL;
 }
 
+static void do_probe(struct line *l)
+{
+    int bad = 0;
+    struct session *s = session_member(l);
+    if (!s || !room_for_op(l))
+        return;
+    const struct member *format = text_member(l, "format", 0, &bad);
+    if (bad)
+        return;
+    int as_text = format && !strcmp(format->text, "text");
+    if (format && !as_text && strcmp(format->text, "json") != 0) {
+        fail(l, INTERP_E_INVAL, "member-value", "%s: \"format\" is \"%s\"", format->text, "give json or text");
+        return;
+    }
+    struct op *op = op_new(l->io, OP_PROBE, s, &l->id, l->weight);
+    op->as_text = as_text;
+}
+
 static void start(struct op *op)
 {
     interp_error *err = NULL;
     interp_session *s = op->session->s;
-    interp_status st = op->kind == OP_FILE ? file_op_start(op, &err) : op->kind == OP_EXEC ? interp_session_exec_start(s, op->request, &op->call, &err)
-                                           : interp_session_restart_start(s, op->language, op->kernel, &op->call, &err);
+    interp_status st = op->kind == OP_FILE    ? file_op_start(op, &err)
+                       : op->kind == OP_PROBE ? interp_session_probe_start(s, &op->call, &err)
+                       : op->kind == OP_EXEC  ? interp_session_exec_start(s, op->request, &op->call, &err)
+                                              : interp_session_restart_start(s, op->language, op->kernel, &op->call, &err);
     if (st == INTERP_OK) {
         interp_request_free(op->request);
         op->request = NULL;
@@ -306,7 +326,7 @@ void ops_start(struct loop *io)
 {
     for (struct op *op = io->ops, *next; op; op = next) {
         next = op->next;
-        if (op->call || (op->kind != OP_EXEC && op->kind != OP_RESTART && op->kind != OP_FILE))
+        if (op->call || (op->kind != OP_EXEC && op->kind != OP_RESTART && op->kind != OP_PROBE && op->kind != OP_FILE))
             continue;
         if (op->session->state == SESSION_OPEN) {
             start(op);
@@ -356,11 +376,6 @@ static void do_file(struct line *l)
 
 /* ---- lines */
 
-static void do_later(struct line *l)
-{
-    fail(l, INTERP_E_UNSUPPORTED, "not-in-this-version", "%s: this operation is not in this version%s", "", "");
-}
-
 #define MEMBERS_MAX 6
 static const struct operation {
     const char *name;
@@ -376,6 +391,7 @@ static const struct operation {
     { "spill_grep", do_spill, { "session", "target", "stream", "text", "offset", "limit" } },
     { "spill_save", do_spill, { "session", "target", "stream", "path" } },
     { "close", do_close, { "session" } },
+    { "probe", do_probe, { "session", "format" } },
     { "doctor", do_doctor, { "" } },
     { "put", do_file, { "session", "path", "path_base64", "text", "base64", "mode" } },
     { "get", do_file, { "session", "path", "path_base64" } },
@@ -384,7 +400,6 @@ static const struct operation {
     { "mkdir", do_file, { "session", "path", "path_base64", "parents" } },
     { "rename", do_file, { "session", "path", "path_base64", "to", "to_base64", "replace" } },
     { "remove", do_file, { "session", "path", "path_base64", "recursive" } },
-    { "probe", do_later, { NULL } },
 };
 
 static int member_known(const struct operation *operation, const char *name)
@@ -426,7 +441,7 @@ static void request_line(struct line *l)
         }
     char message[200];
     snprintf(message, sizeof message, *l->op ? "there is no op \"%.128s\"" : "the member \"op\" is missing or not a text%s", l->op);
-    answer_failed(l->io, &l->id, INTERP_E_INVAL, "op-unknown", message, "the ops are open, exec, input, cancel, restart, put, get, list, stat, mkdir, rename, remove, spill_read, spill_grep, spill_save, close, doctor");
+    answer_failed(l->io, &l->id, INTERP_E_INVAL, "op-unknown", message, "the ops are open, exec, input, cancel, restart, put, get, list, stat, mkdir, rename, remove, spill_read, spill_grep, spill_save, probe, close, doctor");
 }
 
 void op_line(struct loop *io, const char *text, size_t n)

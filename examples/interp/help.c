@@ -85,6 +85,7 @@ static const struct {
       "  {\"id\":4,\"op\":\"restart\",\"session\":\"s\",\"language\":\"python\"}\n"
       "  {\"id\":8,\"op\":\"spill_read\",\"session\":\"s\",\"target\":2,\"stream\":\"stdout\",\"offset\":0,\"length\":65536}\n"
       "  {\"id\":9,\"op\":\"spill_grep\",\"session\":\"s\",\"target\":2,\"text\":\"error\",\"limit\":10}         (also spill_save with \"path\")\n"
+      "  {\"id\":10,\"op\":\"probe\",\"session\":\"s\",\"format\":\"text\"}      (what there is in the sandbox, for a model's prompt)\n"
       "  {\"id\":5,\"op\":\"close\",\"session\":\"s\"}\n"
       "  {\"id\":6,\"op\":\"doctor\"}\n"
       "\n"

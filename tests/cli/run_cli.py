@@ -683,6 +683,18 @@ def s_restart():
         expect(io.run('1')['ok'], 'goes on')
 
 
+def s_probe():
+    with Stdio() as io:
+        io.open()
+        found = io.ask(op='probe', session='s', event='done')['probe']
+        expect(found['network'] == 'none' and found['complete'] and 'sh' in [one['name'] for one in found['languages']], found)
+        text = io.ask(op='probe', session='s', format='text', event='done')['probe']
+        expect('No network' in text and 'Languages:' in text, text)
+        io.failed(['INTERP_E_INVAL'], op='probe', session='s', format='yaml')
+        io.failed(['INTERP_E_NOT_FOUND'], op='probe', session='never')
+        expect(io.run('1')['exec'] == 1, 'a probe is no exec')
+
+
 def s_names():
     with Stdio() as io:
         io.failed(['INTERP_E_NOT_FOUND'], op='exec', session='s', language='python', code='1')

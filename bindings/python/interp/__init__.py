@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ._aio import AsyncContext, AsyncExec, AsyncSession
     from ._aio_files import AsyncFiles, AsyncReader
-    from ._details import Change, ChangeSet, ErrorInfo, Frame, Late, Part, Usage
+    from ._details import Change, ChangeSet, ErrorInfo, Frame, Kernel, Late, Output, Part, Probe, Usage
     from ._spill import Match, Spill
     from ._typing import ConfigOptions, RequestOptions
 
@@ -38,8 +38,8 @@ FOREVER = _ffi.FOREVER
 
 __all__ = ['AsyncContext', 'AsyncExec', 'AsyncFiles', 'AsyncReader', 'AsyncSession', 'BackendError', 'BusyError', 'CallbackError', 'Cancel', 'CancelledError', 'Change', 'ChangeSet', 'ClosedError',
            'ConfigOptions', 'Context', 'DeniedError', 'Error', 'ErrorInfo', 'Event', 'Exec', 'ExecError', 'ExistsError', 'FOREVER', 'FileInfo', 'Files', 'ForkedError', 'Frame',
-           'HostIOError', 'ImageError', 'InterruptedCallError', 'InvalidError', 'IsolationError', 'Late', 'LimitError', 'Match', 'NoMemoryError', 'NotFoundError',
-           'Part', 'ProtocolError', 'Reader', 'RequestOptions', 'Result', 'Session', 'Spill', 'StatusError', 'TimedOutError', 'UnsupportedError', 'Usage', 'default_context', 'gc', 'has',
+           'HostIOError', 'ImageError', 'InterruptedCallError', 'InvalidError', 'IsolationError', 'Kernel', 'Late', 'LimitError', 'Match', 'NoMemoryError', 'NotFoundError',
+           'Output', 'Part', 'Probe', 'ProtocolError', 'Reader', 'RequestOptions', 'Result', 'Session', 'Spill', 'StatusError', 'TimedOutError', 'UnsupportedError', 'Usage', 'default_context', 'gc', 'has',
            'library_path', 'options']
 
 
@@ -62,7 +62,7 @@ def library_path() -> str:
 
 # asyncio and typing are most of what an import would cost, and many programs need neither
 _LATER = {'Change': '_details', 'ChangeSet': '_details', 'AsyncContext': '_aio', 'AsyncExec': '_aio', 'AsyncSession': '_aio', 'AsyncFiles': '_aio_files', 'AsyncReader': '_aio_files', 'ConfigOptions': '_typing', 'RequestOptions': '_typing',
-          'ErrorInfo': '_details', 'Frame': '_details', 'Late': '_details', 'Match': '_spill', 'Part': '_details', 'Spill': '_spill', 'Usage': '_details'}
+          'ErrorInfo': '_details', 'Frame': '_details', 'Kernel': '_details', 'Late': '_details', 'Match': '_spill', 'Output': '_details', 'Part': '_details', 'Probe': '_details', 'Spill': '_spill', 'Usage': '_details'}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ import threading
 import warnings
 from ctypes import byref, c_void_p
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, Mapping, Optional, Type, TypeVar
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Type, TypeVar
 
 from . import _config, _event, _exec, _ffi, _text
 from ._aio_files import AsyncFiles
@@ -17,13 +17,14 @@ from ._handle import Handle, Use
 from ._library import lib
 from ._redact import Redacts
 from ._result import Result
-from ._session import STATUS
+from ._session import STATUS, kernels_of, probe_of
 from .errors import BusyError, ClosedError, check
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._context import Log
+    from ._details import Kernel, Output, Probe
     from ._redact import Rules
     from ._typing import ConfigOptions
 
@@ -243,6 +244,8 @@ class AsyncExec(_Closing):
             self.close()
             raise
         event, self._ahead = self._ahead, None
+        if event is None:
+            self.close()
         return event
 
     def _pull(self) -> int:
@@ -253,8 +256,7 @@ class AsyncExec(_Closing):
             status = lib.interp_call_next(call, byref(pointer))
             if status == _ffi.DONE:
                 check(lib.interp_call_finish(call, byref(pointer), byref(err)), err)
-                self._result = Result(pointer.value or 0)
-                self.close()
+                self._result = Result(pointer.value or 0)   # the call stays until it is handed out: its output may be read on
                 return _ffi.DONE
             if check(status, err) == _ffi.AGAIN:
                 return _ffi.AGAIN
@@ -266,6 +268,8 @@ class AsyncExec(_Closing):
 
     async def result(self) -> Result:
         """Waits for the end and gives the result. Events that nobody took are dropped."""
+        if self._result is None:
+            _exec.let_go(self._pointer())
         while True:
             event = await self._next()
             if event is None and self._result is not None:
@@ -282,6 +286,14 @@ class AsyncExec(_Closing):
             if not await self._session._owner._wait(self._pointer(), max(0.0, left * 1e3)):
                 return False
         return True
+
+    def output(self, offset: int = 0, stream: str = 'stdout', limit: int = 65536) -> 'Output':
+        """What it has written from that offset on, as far as it is there; as `Exec.output`. `wait` waits for more."""
+        return _exec.output(self._pointer(), offset, stream, limit)
+
+    def signal(self, number: int) -> None:
+        """Sends a signal to the processes that it has started; SIGINT reaches the interpreter too, as Ctrl-C would."""
+        _exec.send_signal(self._pointer(), number)
 
     def write(self, data: _text.TextOrBytes) -> int:
         """Feeds standard input of an exec that was started with `interactive=True`; as `Exec.write`: never waits, says how many bytes were taken."""
@@ -430,9 +442,25 @@ class AsyncSession(Redacts):
 
     async def restart(self, language: str, kernel: str = 'default') -> None:
         """Ends an interpreter and all its processes; the next exec starts a fresh one. Files stay."""
+        await self._operate(lib.interp_session_restart_start, _text.name(language, 'language'), _text.name(kernel, 'kernel'))
+
+    async def delete_kernel(self, language: str, kernel: str = 'default') -> None:
+        """Ends an interpreter as `restart` does, and forgets it: it makes room for another one, of at most 16."""
+        await self._operate(lib.interp_session_kernel_delete_start, _text.name(language, 'language'), _text.name(kernel, 'kernel'))
+
+    @property
+    def kernels(self) -> 'List[Kernel]':
+        """The interpreters that were started, the oldest first."""
+        return kernels_of(self._pointer())
+
+    async def probe(self) -> 'Probe':
+        """What there is in the sandbox: languages, packages, programs, disk, limits. A dict; its str() is a text for a model's prompt. Cheap when nothing has changed."""
+        await self._operate(lib.interp_session_probe_start)
+        return probe_of(self._pointer())
+
+    async def _operate(self, start: Any, *names: bytes) -> None:
         call, err = c_void_p(), c_void_p()
-        names = _text.name(language, 'language'), _text.name(kernel, 'kernel')
-        check(lib.interp_session_restart_start(self._pointer(), *names, byref(call), byref(err)), err)
+        check(start(self._pointer(), *names, byref(call), byref(err)), err)
         try:
             await _complete(self._owner, call.value or 0)
         finally:

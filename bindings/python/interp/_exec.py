@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import time
-from ctypes import byref, c_size_t, c_void_p
+from ctypes import byref, c_size_t, c_uint64, c_void_p, create_string_buffer
 
 from . import _event, _ffi, _text
 from ._context import BaseContext, Cancel
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Callable, Iterator, Optional, Type
 
+    from ._details import Output
     from ._session import Session
     from ._text import TextOrBytes
 
@@ -70,6 +71,28 @@ def write(call: int, data: bytes) -> int:
     taken, err = c_size_t(), c_void_p()
     check(lib.interp_call_write(call, data, len(data), byref(taken), byref(err)), err)
     return int(taken.value)
+
+
+def output(call: int, offset: int, stream: str, limit: int) -> Output:
+    from ._details import Output
+    number = {'stdout': _ffi.STREAM_STDOUT, 'stderr': _ffi.STREAM_STDERR}.get(stream)
+    if number is None:
+        raise ValueError('stream must be "stdout" or "stderr", not %r' % (stream,))
+    size, at, err = c_size_t(), c_uint64(), c_void_p()
+    space = create_string_buffer(max(1, min(_text.number(limit, 'limit'), 1 << 20)))
+    status = check(lib.interp_call_output(call, number, _text.number(offset, 'offset'), space, len(space), byref(size), byref(at), byref(err)), err)
+    return Output(space.raw[:size.value], at.value, at.value + size.value, status == _ffi.DONE)
+
+
+def let_go(call: int) -> None:
+    """Nobody reads held output any more: it must not stall the code."""
+    err = c_void_p()
+    check(lib.interp_call_output(call, _ffi.STREAM_STDOUT, _ffi.FOREVER, None, 0, None, None, byref(err)), err)
+
+
+def send_signal(call: int, number: int) -> None:
+    err = c_void_p()
+    check(lib.interp_call_signal(call, _text.number(int(number), 'number'), byref(err)), err)
 
 
 class _Free:
@@ -183,12 +206,25 @@ class Exec:
         if self._result is not None:
             return self._result
         with _Inside(self) as inside:
+            let_go(inside.call)
             while inside.next() is not None:
                 pass
             result = inside.finish()
         self._told = True
         self.close()
         return result
+
+    def output(self, offset: int = 0, stream: str = 'stdout', limit: int = 65536) -> Output:
+        """What it has written from that offset on, as far as it is there, without waiting: `limit` bytes at most. Ask on at `next`, until `ended`; between, come
+        back when you like, or `wait`. Started with `hold_output=True` nothing is lost meanwhile (the code stalls when much is unread); without, what a result keeps can
+        be read, and `offset` of the answer tells of a gap. To be read before `result` is asked for."""
+        with _Inside(self) as inside:
+            return output(inside.call, offset, stream, limit)
+
+    def signal(self, number: int) -> None:
+        """Sends a signal to the processes that it has started; SIGINT reaches the interpreter too, as Ctrl-C would."""
+        with _Inside(self) as inside:
+            send_signal(inside.call, number)
 
     def write(self, data: TextOrBytes) -> int:
         """Feeds standard input of an exec that was started with `interactive=True`. Never blocks: says how many bytes were taken; when that is less

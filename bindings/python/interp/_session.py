@@ -20,14 +20,27 @@ from .errors import ClosedError, check
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Type
+    from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Type
 
     from typing_extensions import Unpack
 
+    from ._details import Kernel, Probe
     from ._redact import Rules
     from ._typing import ConfigOptions
 
 STATUS = {_ffi.SESSION_OPENING: 'opening', _ffi.SESSION_OPEN: 'open', _ffi.SESSION_SHUTDOWN: 'shutdown', _ffi.SESSION_GONE: 'gone'}
+
+
+def kernels_of(s: int) -> 'List[Kernel]':
+    from ._details import Kernel
+    return [Kernel(k['language'], k['kernel'], k['state'], k['exec'], k['version'], k['path']) for k in _text.parse(_text.sized(lib.interp_session_kernels_json, s))]
+
+
+def probe_of(s: int) -> 'Probe':
+    from ._details import Probe
+    found = Probe(_text.parse(_text.sized(lib.interp_session_probe_json, s)))
+    found.text = _text.sized(lib.interp_session_probe_text, s).decode('utf-8', 'replace')
+    return found
 
 
 class Session(Redacts):
@@ -140,10 +153,29 @@ class Session(Redacts):
 
     def restart(self, language: str, kernel: str = 'default') -> None:
         """Ends an interpreter and all its processes; the next exec starts a fresh one. Files stay."""
+        self._operate(lib.interp_session_restart_start, _text.name(language, 'language'), _text.name(kernel, 'kernel'))
+
+    def delete_kernel(self, language: str, kernel: str = 'default') -> None:
+        """Ends an interpreter as `restart` does, and forgets it: it makes room for another one, of at most 16."""
+        self._operate(lib.interp_session_kernel_delete_start, _text.name(language, 'language'), _text.name(kernel, 'kernel'))
+
+    @property
+    def kernels(self) -> 'List[Kernel]':
+        """The interpreters that were started, the oldest first."""
+        with Use(self._handle) as s:
+            return kernels_of(s)
+
+    def probe(self) -> 'Probe':
+        """What there is in the sandbox: languages, packages, programs, disk, limits. A dict; its str() is a text for a model's prompt. Cheap when nothing has changed."""
+        self._operate(lib.interp_session_probe_start)
+        with Use(self._handle) as s:
+            return probe_of(s)
+
+    def _operate(self, start: Any, *names: bytes) -> None:
         call, err = c_void_p(), c_void_p()
         with Use(self._handle) as s:
             try:
-                check(lib.interp_session_restart_start(s, _text.name(language, 'language'), _text.name(kernel, 'kernel'), byref(call), byref(err)), err)
+                check(start(s, *names, byref(call), byref(err)), err)
                 _exec.complete(self._context, call.value or 0)
             finally:
                 lib.interp_call_free(call)
