@@ -40,6 +40,11 @@ INTERP_API interp_status interp_session_restart_start(interp_session *s, const c
     kernel NULL: "default". T3. Errors: INVAL, NOT_FOUND, CLOSED, NOMEM. */
 INTERP_API interp_status interp_session_kernel_delete(interp_session *s, const char *language, const char *kernel, interp_error **err);
 INTERP_API interp_status interp_session_kernel_delete_start(interp_session *s, const char *language, const char *kernel, interp_call **call, interp_error **err);
+/** Sets an environment variable of the session from now on, as interp_config_set_env does before the open: kernels that start later have it, those that run take it over when their next exec begins
+    (what they started before keeps its own). T3. Errors: INVAL, LIMIT, CLOSED, NOMEM. */
+INTERP_API interp_status interp_session_set_env(interp_session *s, const char *name, const void *value, size_t n, interp_error **err);
+/** Takes one away in the same way, one of those that every kernel has (TERM, LANG, …) too. No error when there is none. T3. Errors: INVAL, LIMIT, CLOSED, NOMEM. */
+INTERP_API interp_status interp_session_unset_env(interp_session *s, const char *name, interp_error **err);
 /** The session's kernels as a JSON array, the oldest first: {language, kernel, state ("starting", "idle", "busy", "stopping", "ended": the next exec starts a fresh one), exec (the number of the one it
     works on, or null), version, path (null before it was first ready)}. What the host knows: nobody is asked. *len may be NULL. Borrowed until the next call of this function, or close. T3. */
 INTERP_API const char *interp_session_kernels_json(interp_session *s, size_t *len);
@@ -118,6 +123,9 @@ INTERP_API void interp_call_set_userdata(interp_call *c, void *p);
 /** Threaded context: drives the session until the call has an event or is done (OK), or the time is up (AGAIN; INTERP_FOREVER never, 0 looks once). Nothing is killed by
     not waiting. T3. Errors: INTR (only with INTERP_WAIT_INTR), BUSY, FORKED, IO. */
 INTERP_API interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t flags, interp_error **err);
+/** interp_call_wait for a host that must not miss a signal that comes just before the sleep: it blocks its signals, looks whether its handlers have run, and calls this. While it sleeps, and only then,
+    just the signals in blocked are blocked (bit n - 1 for signal n; 0: none), as in pselect: one that is pending ends the sleep at once, as INTR with INTERP_WAIT_INTR. T3. Errors: as interp_call_wait. */
+INTERP_API interp_status interp_call_wait_masked(interp_call *c, uint64_t timeout_ms, uint32_t flags, uint64_t blocked, interp_error **err);
 /** Feeds standard input of an interactive exec, or the content of a put. Never blocks: *taken (at most n, maybe 0) is what was copied; when it is less than n, a WRITABLE event says that there is room again. What is given before
     the kernel is ready waits. What the code never reads is dropped with the exec. T3. Errors: INVAL (not an interactive exec or a put, after write_end, more than a put has announced), CLOSED (the call has ended), NOMEM. */
 INTERP_API interp_status interp_call_write(interp_call *c, const void *p, size_t n, size_t *taken, interp_error **err);

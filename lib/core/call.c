@@ -172,7 +172,7 @@ static void leave(struct interp_session *s)
         interp__session_leave(s);
 }
 
-interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t flags, interp_error **err)
+static interp_status wait_for(interp_call *c, uint64_t timeout_ms, uint32_t flags, const sigset_t *mask, interp_error **err)
 {
     struct interp_session *in = NULL;
     interp_status st = enter(c, &in, err);
@@ -206,12 +206,27 @@ interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t fla
                 interp__loop_poll(s->link->loop, 0);
             continue;
         }
-        if (interp__loop_poll(s->link->loop, interp__min(due, end)) < 0 && flags & INTERP_WAIT_INTR)
+        if (interp__loop_poll_masked(s->link->loop, interp__min(due, end), mask) < 0 && flags & INTERP_WAIT_INTR)
             st = INTERP_E_INTR;
     }
     c->unread = 0;   /* told once, or looked at by now: else nobody would ever wait again */
     leave(in);
     return st == INTERP_E_INTR ? interp__fail(&x->mem, err, st, "signal", "a signal came; call again to go on waiting") : st;
+}
+
+interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t flags, interp_error **err)
+{
+    return wait_for(c, timeout_ms, flags, NULL, err);
+}
+
+interp_status interp_call_wait_masked(interp_call *c, uint64_t timeout_ms, uint32_t flags, uint64_t blocked, interp_error **err)
+{
+    sigset_t mask;
+    sigemptyset(&mask);
+    for (int sig = 1; sig <= 64; sig++)
+        if (blocked >> (sig - 1) & 1)
+            sigaddset(&mask, sig);   /* the few that the C library keeps for itself stay out */
+    return wait_for(c, timeout_ms, flags, &mask, err);
 }
 
 interp_status interp_call_next(interp_call *c, const interp_event **ev)

@@ -16,6 +16,7 @@
 #include <interp/backend.h>
 #include <interp/interp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
@@ -69,6 +70,7 @@ interp_status interp__loop_init(struct interp__loop *l, const struct interp__mem
 void interp__loop_close(struct interp__loop *l, int forked);
 interp_status interp__loop_watch(struct interp__loop *l, struct interp_link *link, int fd, uint32_t mask);
 void interp__loop_forget(struct interp__loop *l, struct interp_link *link);    /* all watches of a link */
+int  interp__loop_poll_masked(struct interp__loop *l, uint64_t until, const sigset_t *mask);   /* mask: of blocked signals during a sleep; NULL: as they are */
 int  interp__loop_poll(struct interp__loop *l, uint64_t until);                /* waits until then (0: does not), marks links; -1 EINTR, else number of events */
 void interp__loop_arm(struct interp__loop *l, uint64_t deadline);
 void interp__loop_poke(struct interp__loop *l);
@@ -390,6 +392,7 @@ struct interp__kernel {
     uint8_t want_cache, sent_cached, stopping, had_exec;
     uint8_t doomed;                                /* to be forgotten once its tree is gone */
     uint8_t hidden;                                /* the library's own: no name that a request could have */
+    uint64_t env_version;                          /* of the session's environment that it has */
     char *version, *path;                          /* as its driver says (redacted), and where the agent found it; NULL until it is ready */
     struct wire_identity cached_id;                /* of what sent_cached gave */
     const uint8_t *blob;
@@ -407,6 +410,7 @@ enum { INTERP__IDLE_SOFT, INTERP__IDLE_HARD, INTERP__IDLE_NONE };
 struct interp__exec {
     struct interp_call *call;
     struct interp__kernel *kernel;
+    uint64_t env_version;                          /* of the session's environment that it brings its kernel */
     uint8_t own;                                   /* the library's: no number, no late output, no result for the host */
     uint8_t id[WIRE_ID];
     uint64_t cpu, idle_output, heard;              /* heard: when it began to run, or last gave output or was given room for it */
@@ -495,6 +499,8 @@ struct interp_session {
     struct interp__redact_counts late_counts;      /* for the next result */
     struct interp__buf info, kernels_json;
     struct interp__probe *probe;
+    struct interp__buf env_names;                  /* set or unset since it was opened, NUL between */
+    uint64_t env_version;
     void *userdata;
     interp_error *gone;                            /* why, for what comes later */
 };
@@ -554,6 +560,12 @@ uint64_t interp__exec_idle_due(const struct interp__exec *e);
 void interp__exec_free(struct interp_session *s, struct interp__exec *e);
 struct interp__exec *interp__exec_by_id(struct interp_session *s, const uint8_t id[WIRE_ID]);
 struct interp__exec *interp__exec_by_channel(struct interp_session *s, uint16_t channel);
+/* env.c */
+int  interp__env_was_changed(const struct interp_session *s, const char *item);   /* by name; item may be NAME=value */
+void interp__env_changes_json(const struct interp_session *s, struct interp__buf *b);
+void interp__env_changes_shell(const struct interp_session *s, struct interp__buf *b);
+void interp__shell_quote(struct interp__buf *b, const char *text);
+void interp__json_bytes(struct interp__buf *b, const char *p, size_t n);         /* exec.c: of no UTF-8, too */
 /* probe.c */
 struct interp__facts;
 struct interp__probe {

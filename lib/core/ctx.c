@@ -189,10 +189,14 @@ interp_status interp_ctx_new_alloc(uint32_t flags, interp_realloc_fn fn, void *u
     return INTERP_OK;
 }
 
+enum { LOOP_FREE_MS = 100 };
+
 /* Sandboxes that are ending: those of sessions still held, and the orphans. */
 static void wait_for_ends(interp_ctx *x)
 {
-    uint64_t end = interp__after(interp__now(), interp__ms(x->close_timeout));
+    /* an event loop must not stand still for it: a local sandbox is gone in some milliseconds, what takes longer is let go of */
+    uint64_t most = x->flags & INTERP_CTX_LOOP ? interp__min(x->close_timeout, LOOP_FREE_MS) : x->close_timeout;
+    uint64_t end = interp__after(interp__now(), interp__ms(most));
     for (uint64_t now; (now = interp__now()) < end;) {
         struct interp_session *s = interp__session_unclosed(x);
         if (s) {

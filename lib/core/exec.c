@@ -27,7 +27,7 @@ struct interp__exec *interp__exec_by_channel(struct interp_session *s, uint16_t 
 /* ---- what goes to the kernel */
 
 /* A value is bytes: those that are no UTF-8 travel as lone surrogates U+DC80..U+DCFF, as Python's surrogateescape has them (PEP 383). */
-static void json_bytes(struct interp__buf *b, const char *p, size_t n)
+void interp__json_bytes(struct interp__buf *b, const char *p, size_t n)
 {
     if (interp__utf8_valid(p, n) == n) {
         interp__json_text(b, p, n);
@@ -56,7 +56,7 @@ static void env_json(struct interp__buf *b, const struct interp__env *env)
         interp__buf_str(b, i ? "," : "");
         interp__json_text(b, item, name);
         interp__buf_str(b, ":");
-        json_bytes(b, item + name + 1, n - name - 1);
+        interp__json_bytes(b, item + name + 1, n - name - 1);
         i += n + 1;
     }
     interp__buf_str(b, "}");
@@ -81,9 +81,13 @@ static void env_prefix(struct interp__buf *b, const struct interp__env *env)
     }
 }
 
-static void build_code(struct interp__exec *e, const interp_request *r)
+static void build_code(struct interp_session *s, struct interp__exec *e, const interp_request *r)
 {
+    int changed = e->kernel->env_version != s->env_version && !e->own;
+    e->env_version = s->env_version;
     if (e->kernel->language->kind == WIRE_KIND_SCRIPT) {
+        if (changed)
+            interp__env_changes_shell(s, &e->code);
         interp__buf_add(&e->code, r->code.p, r->code.len);
         return;
     }
@@ -91,6 +95,10 @@ static void build_code(struct interp__exec *e, const interp_request *r)
     interp__buf_init(&j, e->code.mem);
     interp__buf_fmt(&j, "{\"n\":%" PRIu64 ",\"name\":\"<exec %" PRIu64 ">\",\"env\":", e->number, e->number);
     env_json(&j, &r->env);
+    if (changed) {
+        interp__buf_str(&j, ",\"setenv\":");
+        interp__env_changes_json(s, &j);
+    }
     interp__buf_str(&j, ",\"options\":");
     if (r->options.len)
         interp__buf_add(&j, r->options.p, r->options.len);
@@ -170,7 +178,7 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
     e->interactive = r->v.interactive != 0;
     e->has_input = e->interactive || (r->has_input && r->input.len > 0);
     e->input_closed = !e->interactive;
-    build_code(e, r);
+    build_code(s, e, r);
     interp__buf_add(&e->input, r->input.p, r->input.len);
     if (k->language->oneshot)
         interp__oneshot_prefix(k->language->oneshot, &e->env, (const char *)r->code.p, r->code.len, &r->env, &r->args);
@@ -250,6 +258,7 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
     interp__peer_frame(s, WIRE_EXEC, 0, 0, b.p, (size_t)(o.p - b.p));
     interp__buf_free(&b);
     e->sent = 1;
+    k->env_version = e->env_version;   /* or newer: a start has just brought it */
     e->heard = now;
     s->execs_sent += !e->own;
     if (e->cancelled)
@@ -694,6 +703,8 @@ void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const s
     r->oom_kills = m->oom_kills;
     r->limits_hit = m->limits_hit;
     r->claimed_by = "host";
+    if (!(m->flags & WIRE_EXIT_RAN))
+        k->env_version = 0;   /* it may not have got that far: the next one brings it again */
     if (m->how != WIRE_HOW_FINAL || e->broken)
         r->exit_code = INTERP_NONE;
     switch (e->broken ? WIRE_HOW_PROTOCOL : m->how) {

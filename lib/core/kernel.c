@@ -193,7 +193,7 @@ static void put_env(struct wire_out *o, struct interp_session *s, const struct i
         int set = 0;
         for (size_t at = 0; at < s->env.text.len && !set; at += strlen((char *)s->env.text.p + at) + 1)
             set = !strncmp((char *)s->env.text.p + at, interp__base_env[i], name);
-        if (set)
+        if (set || interp__env_was_changed(s, interp__base_env[i]))
             continue;
         interp__buf_init(&text[texts], &s->mem);
         const char *item = base_item(s, interp__base_env[i], &text[texts]);

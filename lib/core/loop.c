@@ -118,6 +118,11 @@ void interp__loop_forget(struct interp__loop *l, struct interp_link *link)
 
 int interp__loop_poll(struct interp__loop *l, uint64_t until)
 {
+    return interp__loop_poll_masked(l, until, NULL);
+}
+
+int interp__loop_poll_masked(struct interp__loop *l, uint64_t until, const sigset_t *mask)
+{
     struct epoll_event ev[64];
     int timeout = 0, total = 0, n;
     if (until == INTERP__NEVER)
@@ -127,7 +132,7 @@ int interp__loop_poll(struct interp__loop *l, uint64_t until)
         timeout = left > UINT64_C(86400000000000) ? 86400000 : (int)((left + 999999) / 1000000);
     }
     do {
-        n = epoll_wait(l->epoll, ev, 64, timeout);
+        n = epoll_pwait(l->epoll, ev, 64, timeout, mask);
         if (n < 0)
             return errno == EINTR ? -1 : 0;
         for (int i = 0; i < n; i++) {

@@ -192,14 +192,8 @@ void interp__facts_dirs(const struct interp__facts *f, struct interp__buf *out)
 {
     interp__buf_str(out, "interp_dirs() {\nstat -c 'st\t%n\t%Z %h %s %i' --");
     for (unsigned i = 0; i < f->ndirs; i++) {
-        interp__buf_str(out, " '");
-        for (const char *p = f->dirs[i].path; *p; p++) {
-            if (*p == '\'')
-                interp__buf_str(out, "'\\''");
-            else
-                interp__buf_add(out, p, 1);
-        }
-        interp__buf_str(out, "'");
+        interp__buf_str(out, " ");
+        interp__shell_quote(out, f->dirs[i].path);
     }
     interp__buf_str(out, f->ndirs ? "\n}\n" : " /dev/null\n}\n");
 }

@@ -74,6 +74,7 @@ void interp__session_unref(struct interp_session *s)
     interp__buf_free(&s->redacted);
     interp__buf_free(&s->info);
     interp__buf_free(&s->kernels_json);
+    interp__buf_free(&s->env_names);
     interp__probe_free(s);
     interp_error_free(s->gone);
     interp__oneshots_free(&s->oneshots);
@@ -251,6 +252,7 @@ static interp_status session_new(interp_ctx *x, const interp_config *c, struct i
     interp__buf_init(&s->out, &s->mem);
     interp__buf_init(&s->info, &s->mem);
     interp__buf_init(&s->kernels_json, &s->mem);
+    interp__buf_init(&s->env_names, &s->mem);
     interp__buf_init(&s->redacted, &s->mem);
     s->late_counts.mem = &s->mem;
     interp__buf_init(&s->env.text, &s->mem);

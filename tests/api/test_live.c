@@ -282,4 +282,103 @@ TEST(signals)
     free_box(&b);
 }
 
+/* ---- signals of the host's own */
+
+static volatile sig_atomic_t heard;
+static void hear(int sig)
+{
+    (void)sig;
+    heard = 1;
+}
+/* One that came before the sleep ends it, if it was blocked until then. */
+TEST(wait_masked)
+{
+    struct box b = new_box(0);
+    struct sigaction a = { .sa_handler = hear };
+    sigset_t block, old;
+    sigaction(SIGUSR1, &a, NULL);
+    sigemptyset(&block);
+    sigaddset(&block, SIGUSR1);
+    interp_call *k = start(&b, "bash", "sleep 60", NULL);
+    pthread_sigmask(SIG_BLOCK, &block, &old);
+    pthread_kill(pthread_self(), SIGUSR1);
+    CHECK_INT(heard, 0);
+    uint64_t began = tap_now_ns();
+    IS(interp_call_wait_masked(k, 600, INTERP_WAIT_INTR, UINT64_C(1) << (SIGUSR1 - 1), ERR), INTERP_AGAIN);   /* kept blocked: it goes on sleeping */
+    CHECK(tap_now_ns() - began >= 500000000u);
+    CHECK_INT(heard, 0);
+    IS(interp_call_wait_masked(k, 30000, INTERP_WAIT_INTR, 0, ERR), INTERP_E_INTR);
+    CHECK_INT(heard, 1);
+    sigset_t now;
+    pthread_sigmask(SIG_SETMASK, &old, &now);
+    CHECK(sigismember(&now, SIGUSR1));   /* the mask is as it was */
+    interp_call_free(k);
+    free_box(&b);
+}
+
+/* Freeing a LOOP context does not hold its loop up. */
+TEST(free_loop)
+{
+    interp_ctx *x = new_ctx(INTERP_CTX_LOOP);
+    interp_session *s = loop_open(x, NULL);
+    interp_request *q = new_request(x, "bash", "sleep 60 & sleep 60", NULL);
+    interp_call *c;
+    NEED(interp_session_exec_start(s, q, &c, ERR));
+    interp_request_free(q);
+    struct procs left = { .n = 0 };
+    CHECK(!drive(x, c, 300));
+    add_children(&left, getpid());
+    uint64_t began = tap_now_ns();
+    interp_ctx_free(x);
+    CHECK(tap_now_ns() - began < 1000000000u * (uint64_t)tap_slow());
+    interp_call_free(c);
+    interp_session_close(s);
+    for (int i = 0; i < 200 && count_alive(&left); i++)
+        usleep(10000);
+    CHECK_INT(count_alive(&left), 0);
+}
+
+/* ---- environment at run time */
+
+TEST(environment)
+{
+    static const struct { const char *language, *code; } rows[] = {
+        { "python", "import os; print(os.environ.get('A'), os.environ.get('B'), os.environ.get('PAGER'), __import__('subprocess').getoutput('echo $A'))" },
+        { "bash", "echo \"${A-None} ${B-None} ${PAGER-None} $(sh -c 'echo $A')\"" },
+        { "sh", "echo \"${A-None} ${B-None} ${PAGER-None} $(sh -c 'echo $A')\"" },
+        { "javascript", "console.log([process.env.A, process.env.B, process.env.PAGER].map((v) => v === undefined ? 'None' : v).join(' ') + ' ' + require('child_process').execSync('echo $A').toString().trim())" },
+    };
+    struct box b = { new_ctx(0), NULL };
+    b.s = open_with(b.x, "{\"env\":{\"B\":\"from the open\"}}");
+    size_t n = has_program("/usr/bin/node") ? 4 : 3;
+    for (size_t i = 0; i < n; i++)
+        EXPECT_RUN(b.s, rows[i].language, rows[i].code, "None from the open cat \n");
+    OK(interp_session_set_env(b.s, "A", "it's $HOME; \\x \"q\"", INTERP_NTS, ERR));
+    OK(interp_session_unset_env(b.s, "B", ERR));
+    OK(interp_session_unset_env(b.s, "PAGER", ERR));
+    OK(interp_session_unset_env(b.s, "NEVER_THERE", ERR));
+    for (int fresh = 0; fresh < 2; fresh++)
+        for (size_t i = 0; i < n; i++) {
+            if (fresh)
+                OK(interp_session_restart(b.s, rows[i].language, NULL, ERR));
+            EXPECT_RUN(b.s, rows[i].language, rows[i].code, "it's $HOME; \\x \"q\" None None it's $HOME; \\x \"q\"\n");
+        }
+    /* once it has been taken over it is the code's own; a request's holds over it for one exec; errors keep their lines */
+    EXPECT_RUN(b.s, "bash", "A=mine; export A", "");
+    EXPECT_RUN(b.s, "bash", "echo $A", "mine\n");
+    OK(interp_session_set_env(b.s, "A", "two", INTERP_NTS, ERR));
+    interp_result *r = exec_with(b.x, b.s, "bash", "echo $A $LINENO\necho $LINENO", "{\"env\":{\"C\":\"once\"}}");
+    EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "two 1\n2\n");
+    interp_result_free(r);
+    r = exec_with(b.x, b.s, "python", "print(os.environ['A'])", "{\"env\":{\"A\":\"once\"}}");
+    EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "once\n");
+    interp_result_free(r);
+    EXPECT_RUN(b.s, "python", "print(os.environ['A'])", "two\n");
+    SAYS(interp_session_set_env(b.s, "9A", "x", 1, ERR), INTERP_E_INVAL, "9A");
+    SAYS(interp_session_unset_env(b.s, "A=B", ERR), INTERP_E_INVAL, "A=B");
+    IS(interp_session_set_env(b.s, "A", "x\0y", 3, ERR), INTERP_E_INVAL);
+    IS(interp_session_set_env(NULL, "A", "x", 1, ERR), INTERP_E_INVAL);
+    free_box(&b);
+}
+
 TAP_MAIN()

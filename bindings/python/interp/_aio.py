@@ -17,7 +17,7 @@ from ._handle import Handle, Use
 from ._library import lib
 from ._redact import Redacts
 from ._result import Result
-from ._session import STATUS, kernels_of, probe_of
+from ._session import STATUS, kernels_of, probe_of, set_env
 from .errors import BusyError, ClosedError, check
 
 if TYPE_CHECKING:
@@ -452,6 +452,10 @@ class AsyncSession(Redacts):
     def kernels(self) -> 'List[Kernel]':
         """The interpreters that were started, the oldest first."""
         return kernels_of(self._pointer())
+
+    def set_env(self, name: str, value: Optional[_text.TextOrBytes]) -> None:
+        """Sets an environment variable from now on, or takes it away (None): interpreters that run have it with their next exec."""
+        set_env(self._pointer(), name, value)
 
     async def probe(self) -> 'Probe':
         """What there is in the sandbox: languages, packages, programs, disk, limits. A dict; its str() is a text for a model's prompt. Cheap when nothing has changed."""

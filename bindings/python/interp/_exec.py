@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import time
+from _signal import SIG_BLOCK, SIG_SETMASK, SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, pthread_sigmask  # type: ignore[import-not-found, unused-ignore]
 from ctypes import byref, c_size_t, c_uint64, c_void_p, create_string_buffer
+from threading import current_thread, main_thread
 
 from . import _event, _ffi, _text
 from ._context import BaseContext, Cancel
@@ -21,10 +23,27 @@ if TYPE_CHECKING:
     from ._session import Session
     from ._text import TextOrBytes
 
-# How long one call into the library waits, in milliseconds. A signal ends a wait at once, but one that comes just before the wait has begun is only
-# seen by Python
-# when it is over; and whoever ends an exec from another thread waits for this.
+# How long one call into the library waits, in milliseconds. In the main thread a signal ends a wait at once, unless another thread's share of it was to hear it;
+# and whoever ends an exec from another thread waits for this.
 SLICE_MS = 250
+_SIGNALS = (SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGUSR1, SIGUSR2, SIGCHLD)
+
+
+def _wait(call: int, timeout_ms: int, err: c_void_p) -> int:
+    """interp_call_wait. A signal that comes between Python's last look and the sleep would be missed: it is blocked until the sleep has begun."""
+    if current_thread() is not main_thread():
+        return int(lib.interp_call_wait(call, timeout_ms, _ffi.WAIT_INTR, byref(err)))
+    before = pthread_sigmask(SIG_BLOCK, ())
+    try:
+        pthread_sigmask(SIG_BLOCK, _SIGNALS)     # runs handlers that are due, which may raise
+        return int(lib.interp_call_wait_masked(call, timeout_ms, _ffi.WAIT_INTR, sum(1 << (int(n) - 1) for n in before), byref(err)))
+    finally:
+        try:
+            pthread_sigmask(SIG_SETMASK, before)     # and here
+        except BaseException:
+            lib.interp_error_free(err)
+            err.value = None
+            raise
 
 
 def wait(context: BaseContext, call: int, timeout_ms: Optional[float] = None) -> bool:
@@ -35,7 +54,7 @@ def wait(context: BaseContext, call: int, timeout_ms: Optional[float] = None) ->
         left = SLICE_MS
         if end is not None:
             left = max(0, min(SLICE_MS, int((end - time.monotonic()) * 1e3 + 0.999)))
-        status = lib.interp_call_wait(call, left, _ffi.WAIT_INTR, byref(err))
+        status = _wait(call, left, err)
         if context._raised.first is not None:
             context._reraise()
         if status == _ffi.OK:

@@ -133,6 +133,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_call_signal': (_I32, _POINTER, _I32, _OUT),
     'interp_call_userdata': (_POINTER, _POINTER),
     'interp_call_wait': (_I32, _POINTER, _U64, _U32, _OUT),
+    'interp_call_wait_masked': (_I32, _POINTER, _U64, _U32, _U64, _OUT),
     'interp_call_write': (_I32, _POINTER, _POINTER, _SIZE, _SIZE_OUT, _OUT),
     'interp_call_write_end': (_I32, _POINTER, _OUT),
     'interp_cancel_fire': (None, _POINTER),
@@ -329,11 +330,13 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_session_restart': (_I32, _POINTER, _TEXT, _TEXT, _OUT),
     'interp_session_restart_start': (_I32, _POINTER, _TEXT, _TEXT, _OUT, _OUT),
     'interp_session_run': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT, _OUT),
+    'interp_session_set_env': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
     'interp_session_set_userdata': (None, _POINTER, _POINTER),
     'interp_session_shutdown': (None, _POINTER),
     'interp_session_stat': (_I32, _POINTER, _POINTER, _SIZE, _OUT, _OUT),
     'interp_session_stat_start': (_I32, _POINTER, _POINTER, _SIZE, _OUT, _OUT),
     'interp_session_status': (_I32, _POINTER),
+    'interp_session_unset_env': (_I32, _POINTER, _TEXT, _OUT),
     'interp_session_userdata': (_POINTER, _POINTER),
     'interp_status_name': (_TEXT, _I32),
     'interp_version': (_TEXT,),
@@ -362,6 +365,7 @@ class Library:
     interp_call_signal: Any
     interp_call_userdata: Any
     interp_call_wait: Any
+    interp_call_wait_masked: Any
     interp_call_write: Any
     interp_call_write_end: Any
     interp_cancel_fire: Any
@@ -558,11 +562,13 @@ class Library:
     interp_session_restart: Any
     interp_session_restart_start: Any
     interp_session_run: Any
+    interp_session_set_env: Any
     interp_session_set_userdata: Any
     interp_session_shutdown: Any
     interp_session_stat: Any
     interp_session_stat_start: Any
     interp_session_status: Any
+    interp_session_unset_env: Any
     interp_session_userdata: Any
     interp_status_name: Any
     interp_version: Any

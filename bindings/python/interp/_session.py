@@ -43,6 +43,15 @@ def probe_of(s: int) -> 'Probe':
     return found
 
 
+def set_env(s: int, name: str, value: Optional[_text.TextOrBytes]) -> None:
+    err, c_name = c_void_p(), _text.name(name, 'name')
+    if value is None:
+        check(lib.interp_session_unset_env(s, c_name, byref(err)), err)
+    else:
+        raw = _text.data(value, 'value')
+        check(lib.interp_session_set_env(s, c_name, raw, len(raw), byref(err)), err)
+
+
 class Session(Redacts):
     """One sandbox, open until it is closed: variables, functions and files stay from one exec to the next.
 
@@ -164,6 +173,11 @@ class Session(Redacts):
         """The interpreters that were started, the oldest first."""
         with Use(self._handle) as s:
             return kernels_of(s)
+
+    def set_env(self, name: str, value: Optional[_text.TextOrBytes]) -> None:
+        """Sets an environment variable from now on, or takes it away (None): interpreters that run have it with their next exec."""
+        with Use(self._handle) as s:
+            set_env(s, name, value)
 
     def probe(self) -> 'Probe':
         """What there is in the sandbox: languages, packages, programs, disk, limits. A dict; its str() is a text for a model's prompt. Cheap when nothing has changed."""

@@ -574,6 +574,7 @@ async function exec(request, blob) {
   me.interrupt = () => { me.interrupted = true; me.finish(); };
   if (count === 1) { hidden('module', { value: userModule, writable: true }); hidden('exports', { value: userModule.exports, writable: true }); }
   listen();
+  for (const [k, v] of Object.entries(request.setenv || {})) { if (v === null) delete process.env[k]; else process.env[k] = v; }
   for (const k of Object.keys(request.env || {})) { saved.set(k, process.env[k]); process.env[k] = request.env[k]; }
   let src = decode(blob); if (src[0] === '\ufeff') src = src.slice(1);
   remember(me.name, src);

@@ -1395,6 +1395,11 @@ def on_exec(request, blob):
         S.shown, S.handles = [], {}
     name = request.get('name') or '<exec %d>' % S.count
     S.in_exec = True
+    for k, v in (request.get('setenv') or {}).items():
+        if v is None:
+            environ.pop(k, None)
+        else:
+            environ[k] = v
     saved = {}
     for k, v in (request.get('env') or {}).items():
         saved[k] = environ.get(k)

@@ -1,6 +1,7 @@
 """Execs that run while nobody waits, kernels, probe: both faces."""
 import asyncio
 import signal
+import time
 
 import interp
 import pytest
@@ -60,6 +61,39 @@ def test_kernels(session):
     assert e.result().outcome == 'cancelled' and len(session.kernels) == 1
     with pytest.raises(interp.NotFoundError):
         session.delete_kernel('bash', 'work')
+
+
+def test_environment(session):
+    session.python('import os')
+    session.set_env('COLOUR', 'blue')
+    session.set_env('TERM', None)
+    assert session.python('print(os.environ.get("COLOUR"), os.environ.get("TERM"))').stdout == 'blue None\n'
+    assert session.bash('echo $COLOUR ${TERM-unset}').stdout == 'blue unset\n'
+    with pytest.raises(interp.InvalidError):
+        session.set_env('A=B', 'x')
+
+
+def test_a_signal_is_never_missed(session):
+    """However it falls, before the sleep or in it, the handler runs at once; one that was missed would show when the wait is over."""
+    from ctypes import c_void_p
+
+    from interp import _exec, _ffi
+    heard, err = [], c_void_p()
+    old = signal.signal(signal.SIGALRM, lambda *_: heard.append(time.monotonic()))
+    e = session.start('bash', 'sleep 30')
+    try:
+        with _exec._Inside(e) as inside:
+            for i in range(80):
+                before, began = len(heard), time.monotonic()
+                signal.setitimer(signal.ITIMER_REAL, 0.000001 + i % 40 * 0.000005)
+                while len(heard) == before:
+                    if _exec._wait(inside.call, 500, err) == _ffi.E_INTR:
+                        _exec.lib.interp_error_free(err)
+                assert heard[-1] - began < 0.4, i
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+        e.close()
 
 
 def test_probe(session):
