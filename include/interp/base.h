@@ -138,7 +138,7 @@ INTERP_API interp_status interp_ctx_new(uint32_t flags, interp_ctx **out, interp
 /** The same with an allocator for everything that the library itself allocates for this context (JSON parser included, not libseccomp). */
 INTERP_API interp_status interp_ctx_new_alloc(uint32_t flags, interp_realloc_fn fn, void *userdata, interp_ctx **out, interp_error **err);
 /** Drops the caller's hold; NULL is fine. Sessions still open are shut down; memory goes with the last child. Waits at most close_timeout_ms for sandboxes
-    that are still ending; in a LOOP context at most 0.1 s: close sessions and dispatch until they are gone, where a container's end takes longer. In a forked child: frees memory only. Exclusive. */
+    that are still ending; in a LOOP context at most 1 s, and not at all when sessions were closed (interp_session_close_start) and dispatched until they were gone. In a forked child: frees memory only. Exclusive. */
 INTERP_API void interp_ctx_free(interp_ctx *x);
 /** LOOP context: the one descriptor to watch for reading, level-triggered; readable when and only when dispatch has work, deadlines included. The same number
     for life; never close or read it. -1 for a threaded context. T2. */

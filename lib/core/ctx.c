@@ -189,12 +189,12 @@ interp_status interp_ctx_new_alloc(uint32_t flags, interp_realloc_fn fn, void *u
     return INTERP_OK;
 }
 
-enum { LOOP_FREE_MS = 100 };
+enum { LOOP_FREE_MS = 1000 };
 
 /* Sandboxes that are ending: those of sessions still held, and the orphans. */
 static void wait_for_ends(interp_ctx *x)
 {
-    /* an event loop must not stand still for it: a local sandbox is gone in some milliseconds, what takes longer is let go of */
+    /* an event loop must not stand still for it: local sandboxes are gone in some milliseconds each, what takes longer is let go of */
     uint64_t most = x->flags & INTERP_CTX_LOOP ? interp__min(x->close_timeout, LOOP_FREE_MS) : x->close_timeout;
     uint64_t end = interp__after(interp__now(), interp__ms(most));
     for (uint64_t now; (now = interp__now()) < end;) {

@@ -83,7 +83,7 @@ static void env_prefix(struct interp__buf *b, const struct interp__env *env)
 
 static void build_code(struct interp_session *s, struct interp__exec *e, const interp_request *r)
 {
-    int changed = e->kernel->env_version != s->env_version && !e->own;
+    int changed = e->kernel->env_version != s->env_version;
     e->env_version = s->env_version;
     if (e->kernel->language->kind == WIRE_KIND_SCRIPT) {
         if (changed)
@@ -484,7 +484,8 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     if (r->outcome != INTERP_OUTCOME_OK)
         interp__hint(s, e, r);   /* out of what is redacted */
     interp__parts_shorten(r, s->v.value);
-    interp__audit_exec_end(s, e, r);
+    if (!e->own)
+        interp__audit_exec_end(s, e, r);
     if (k->current == e)
         k->current = NULL;
     if (k->queued == e)
