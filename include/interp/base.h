@@ -148,8 +148,9 @@ INTERP_API int interp_ctx_fd(interp_ctx *x);
 INTERP_API interp_status interp_ctx_dispatch(interp_ctx *x, interp_error **err);
 /** LOOP context: names a call that has events (OK) or says AGAIN. A call is named again only after its interp_call_next has said AGAIN and news came. T3. */
 INTERP_API interp_status interp_ctx_next(interp_ctx *x, interp_call **call);
-/** LOOP context: the next notice, an event that belongs to no call (records of the audit trail): OK and *ev, borrowed until the next call of this function, or AGAIN. To be asked after each dispatch; a bounded
-    number waits. T3. */
+/** LOOP context: the next notice, an event that belongs to no call: OK and *ev, borrowed until the next call of this function, or AGAIN. To be asked after each dispatch; a bounded number waits.
+    Notices are records of the audit trail (AUDIT), the end of a session that nobody asked for (SESSION_GONE), and, from the first time that this function was called on, what background work writes while
+    no streaming exec of its session is in flight (LATE_OUTPUT): such output is then not held for the next result. T3. */
 INTERP_API interp_status interp_ctx_next_notice(interp_ctx *x, const interp_event **ev);
 /** Threaded context: looks after sessions with no call in flight (their sandboxes' ends, reaping) until stop is fired. Blocks. T2. */
 INTERP_API interp_status interp_ctx_run(interp_ctx *x, interp_cancel *stop, interp_error **err);

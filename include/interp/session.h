@@ -160,7 +160,8 @@ enum {
     INTERP_EV_PROGRESS = 4,      /**< a step of an open, as JSON */
     INTERP_EV_WRITABLE = 5,      /**< an interp_call_write that took less than all has room again */
     INTERP_EV_DONE = 8,          /**< the last event of a call: finish it */
-    INTERP_EV_LATE_OUTPUT = 9,   /**< bytes that background work of an earlier exec wrote */
+    INTERP_EV_LATE_OUTPUT = 9,   /**< bytes that background work of an earlier exec wrote: of a streaming exec in flight, or a notice of the context */
+    INTERP_EV_SESSION_GONE = 10, /**< a notice of the context: a session has ended without its host's doing (idle, lifetime, its sandbox died); JSON {"session", "reason", "message"} */
     INTERP_EV_AUDIT = 11         /**< a notice of the context: a record of its audit trail, as JSON without a newline; interp_event_missing says how many before it were dropped */
 };
 /** INTERP_EV_*; 0 for NULL. */
@@ -175,6 +176,8 @@ INTERP_API uint64_t interp_event_offset(const interp_event *e);
 INTERP_API uint64_t interp_event_missing(const interp_event *e);
 /** Running number over all events of the session. */
 INTERP_API uint64_t interp_event_seq(const interp_event *e);
+/** The id of the session that a notice is about, as in interp_session_info_json; "" otherwise. */
+INTERP_API const char *interp_event_session_id(const interp_event *e);
 /** The bytes, at most 64 KiB. */
 INTERP_API const void *interp_event_data(const interp_event *e, size_t *len);
 /** The JSON of a PROGRESS or AUDIT event, "" otherwise. */

@@ -45,6 +45,7 @@ interp_status interp_ctx_next_notice(interp_ctx *x, const interp_event **ev)
     if (interp__enter(&x->guard))
         return INTERP_E_BUSY;
     pthread_mutex_lock(&x->lock);
+    x->notices_asked = 1;
     struct interp_event *old = x->notice, *e = x->notice = x->notices;
     if (e) {
         x->notices = e->next;
@@ -59,6 +60,56 @@ interp_status interp_ctx_next_notice(interp_ctx *x, const interp_event **ev)
         *ev = e;
     interp__leave(&x->guard);
     return e ? INTERP_OK : INTERP_AGAIN;
+}
+
+/* n bytes of room behind it, all zero. */
+static struct interp_event *notice_of(const struct interp_session *s, int32_t type, size_t n)
+{
+    struct interp_event *e = interp__resize(&s->ctx->mem, NULL, sizeof *e + n + 1);
+    if (!e)
+        return NULL;
+    memset(e, 0, sizeof *e + n + 1);
+    e->type = type;
+    e->len = n;
+    memcpy(e->session, s->id, sizeof e->session);
+    return e;
+}
+
+/* A guest's flood must not push other notices out: past half of the room it goes where it went without a reader. */
+int interp__notice_late(const struct interp_session *s, uint64_t number, int stream, uint64_t offset, const uint8_t *p, size_t n)
+{
+    interp_ctx *x = s->ctx;
+    if (!x->notices_asked || x->nnotices >= NOTICES_MAX / 2 || x->notice_bytes + n > NOTICE_BYTES_MAX / 4)
+        return 0;
+    struct interp_event *e = notice_of(s, INTERP_EV_LATE_OUTPUT, n);
+    if (!e)
+        return 0;
+    e->exec = number;
+    e->stream = stream;
+    e->offset = offset;
+    memcpy(e->data, p, n);
+    interp__notice(x, e);
+    return 1;
+}
+
+void interp__notice_gone(const struct interp_session *s)
+{
+    struct interp__buf b;
+    const char *reason = interp_error_reason(s->gone), *message = interp_error_message(s->gone);
+    if (!(s->ctx->flags & INTERP_CTX_LOOP))
+        return;
+    interp__buf_init(&b, &s->mem);
+    interp__buf_fmt(&b, "{\"session\":\"%s\",\"reason\":", s->id);
+    interp__json_text(&b, reason, strlen(reason));
+    interp__buf_str(&b, ",\"message\":");
+    interp__json_text(&b, message, strlen(message));
+    interp__buf_str(&b, "}");
+    struct interp_event *e = b.bad ? NULL : notice_of(s, INTERP_EV_SESSION_GONE, b.len);
+    if (e) {
+        memcpy(e->data, b.p, b.len);
+        interp__notice(s->ctx, e);
+    }
+    interp__buf_free(&b);
 }
 
 void interp__notices_free(interp_ctx *x)

@@ -437,11 +437,15 @@ const char *interp_call_json(const interp_call *c, size_t *len)
 
 static int is_json(const interp_event *e)
 {
-    return e->type == INTERP_EV_PROGRESS || e->type == INTERP_EV_AUDIT;
+    return e->type == INTERP_EV_PROGRESS || e->type == INTERP_EV_AUDIT || e->type == INTERP_EV_SESSION_GONE;
 }
 int32_t interp_event_type(const interp_event *e)
 {
     return e ? e->type : 0;
+}
+const char *interp_event_session_id(const interp_event *e)
+{
+    return e ? e->session : "";
 }
 uint64_t interp_event_exec(const interp_event *e)
 {

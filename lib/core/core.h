@@ -154,6 +154,7 @@ struct interp_ctx {
     void (*audit_destroy)(void *);
     struct interp_event *notices, **notices_end, *notice;   /* notice: what the host has in hand */
     uint32_t nnotices;
+    uint8_t notices_asked;                         /* somebody takes them */
     size_t notice_bytes;
     uint64_t notice_seq;
 };
@@ -333,6 +334,7 @@ struct interp_event {
     int32_t type, stream;
     uint64_t exec, offset, seq, missing;           /* missing: length of a gap */
     uint16_t channel;                              /* gets credit back when pulled; 0: none */
+    char session[2 * WIRE_ID + 1];                 /* of a notice */
     uint32_t credit;                               /* bytes of the guest's that it stands for: redaction changes their number */
     size_t len;
     char data[];                                   /* NUL behind */
@@ -657,6 +659,8 @@ void interp__audit_kill(struct interp_session *s, const struct interp__exec *e, 
 void interp__audit_error(struct interp_session *s, const interp_error *why);
 void interp__audit_closed(struct interp_session *s, int verified);
 void interp__notice(interp_ctx *x, struct interp_event *e);                    /* an event of the context's own, from x->mem; takes e. Any thread */
+int  interp__notice_late(const struct interp_session *s, uint64_t number, int stream, uint64_t offset, const uint8_t *p, size_t n);   /* 1: it has been told */
+void interp__notice_gone(const struct interp_session *s);
 void interp__notices_free(interp_ctx *x);
 /* late.c */
 void interp__late_end(struct interp_session *s);

@@ -57,6 +57,8 @@ static void deliver(struct interp_session *s, struct interp__past *past, int str
                 return;
             break;
         }
+    if (interp__notice_late(s, number, stream, offset, p, n))
+        return;
     size_t room = HELD_MAX - s->late_bytes, keep = n < room ? n : room;
     struct interp__late *l = s->nlate ? &s->late[s->nlate - 1] : NULL;
     if (!l || l->exec != number || l->stream != stream || l->offset + l->data.len != offset) {

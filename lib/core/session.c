@@ -148,6 +148,8 @@ void interp__session_gone(struct interp_session *s, interp_error *why)
             interp__audit_kill(s, NULL, "sandbox", interp_error_reason(s->gone));
     }
     atomic_store(&s->status, shut ? INTERP_SESSION_SHUTDOWN : INTERP_SESSION_GONE);
+    if (!shut && s->welcomed && !s->unseen)
+        interp__notice_gone(s);
 again:
     for (struct interp_call *c = s->calls; c; c = c->next) {
         if (c->done)

@@ -2,6 +2,13 @@
    SPDX-License-Identifier: MIT */
 #include "api.h"
 
+#define JSON_HAS(r, expr)                                                                                         \
+    do {                                                                                                          \
+        size_t jn;                                                                                                \
+        const char *jj = interp_result_json(r, &jn);                                                              \
+        EXPECT_JSON(jj, jn, expr);                                                                                \
+    } while (0)
+
 struct box { interp_ctx *x; interp_session *s; };
 static struct box new_box(uint32_t flags)
 {
@@ -336,6 +343,71 @@ TEST(free_loop)
     for (int i = 0; i < 200 && count_alive(&left); i++)
         usleep(10000);
     CHECK_INT(count_alive(&left), 0);
+}
+
+/* ---- notices */
+
+/* Dispatches until a notice of that type comes; it is borrowed. */
+static const interp_event *next_notice(interp_ctx *x, int32_t type)
+{
+    const interp_event *ev;
+    for (int i = 0; i < 400; i++) {
+        while (interp_ctx_next_notice(x, &ev) == INTERP_OK)
+            if (interp_event_type(ev) == type)
+                return ev;
+        struct pollfd p = { interp_ctx_fd(x), POLLIN, 0 };
+        poll(&p, 1, 20);
+        (void)interp_ctx_dispatch(x, NULL);
+    }
+    FAIL("no notice of type %d came", (int)type);
+    return NULL;
+}
+
+TEST(notices)
+{
+    interp_ctx *x = new_ctx(INTERP_CTX_LOOP);
+    const interp_event *ev;
+    interp_session *s = loop_open(x, NULL), *dying = loop_open(x, "{\"session_lifetime_ms\":1500}");
+    char id[64];
+    size_t n;
+    CHECK_INT(sscanf(interp_session_info_json(s, NULL), "{\"session\":\"%63[0-9a-f]\"", id), 1);
+    /* nobody has asked for notices yet: the next result has it */
+    interp_result *r = loop_exec(x, s, "bash", "(sleep 0.1; echo held) & echo a", NULL);
+    interp_result_free(r);
+    usleep(300000);
+    r = loop_exec(x, s, "bash", "echo b", NULL);
+    JSON_HAS(r, "d['late'][0]['text'] == 'held\\n'");
+    interp_result_free(r);
+    CHECK_INT(interp_ctx_next_notice(x, &ev), INTERP_AGAIN);
+    r = loop_exec(x, s, "bash", "(sleep 0.1; echo told; echo 'to stderr' >&2) & echo c", NULL);
+    interp_result_free(r);
+    ev = next_notice(x, INTERP_EV_LATE_OUTPUT);
+    if (ev) {
+        CHECK_STR(interp_event_session_id(ev), id);
+        CHECK_INT(interp_event_exec(ev), 3);
+        const char *data = interp_event_data(ev, &n);
+        CHECK(n >= 5 && !memcmp(data, interp_event_stream(ev) == INTERP_STREAM_STDOUT ? "told\n" : "to st", 5));
+    }
+    ev = next_notice(x, INTERP_EV_LATE_OUTPUT);
+    r = loop_exec(x, s, "bash", "echo d", NULL);
+    JSON_HAS(r, "d['late'] == []");   /* never both */
+    interp_result_free(r);
+    /* the end of a session that nobody asked for, and not of one that was closed */
+    ev = next_notice(x, INTERP_EV_SESSION_GONE);
+    if (ev) {
+        const char *json = interp_event_json(ev, &n);
+        EXPECT_JSON(json, n, "d['reason'] == 'lifetime' and len(d['session']) == 32");
+        CHECK(strcmp(interp_event_session_id(ev), id) != 0 && strlen(interp_event_session_id(ev)) == 32);
+    }
+    interp_session_close(dying);
+    interp_session_close(s);
+    (void)interp_ctx_dispatch(x, NULL);
+    while (interp_ctx_next_notice(x, &ev) == INTERP_OK)
+        CHECK(interp_event_type(ev) != INTERP_EV_SESSION_GONE);
+    interp_ctx_free(x);
+    x = new_ctx(0);
+    CHECK_INT(interp_ctx_next_notice(x, &ev), INTERP_E_BUSY);
+    interp_ctx_free(x);
 }
 
 /* ---- environment at run time */

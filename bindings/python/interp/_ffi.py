@@ -59,6 +59,7 @@ EV_PROGRESS = 4
 EV_WRITABLE = 5
 EV_DONE = 8
 EV_LATE_OUTPUT = 9
+EV_SESSION_GONE = 10
 EV_AUDIT = 11
 OUTCOME_OK = 1
 OUTCOME_ERROR = 2
@@ -222,6 +223,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_event_missing': (_U64, _POINTER),
     'interp_event_offset': (_U64, _POINTER),
     'interp_event_seq': (_U64, _POINTER),
+    'interp_event_session_id': (_TEXT, _POINTER),
     'interp_event_stream': (_I32, _POINTER),
     'interp_event_type': (_I32, _POINTER),
     'interp_has': (_I32, _TEXT),
@@ -454,6 +456,7 @@ class Library:
     interp_event_missing: Any
     interp_event_offset: Any
     interp_event_seq: Any
+    interp_event_session_id: Any
     interp_event_stream: Any
     interp_event_type: Any
     interp_has: Any
