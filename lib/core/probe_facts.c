@@ -89,7 +89,7 @@ static void keep(char *out, size_t size, const struct fields *f, unsigned i)
 static uint64_t number(const struct fields *f, unsigned i)
 {
     uint64_t v = 0;
-    for (size_t k = 0; i < f->count && k < f->n[i] && k < 15 && f->p[i][k] >= '0' && f->p[i][k] <= '9'; k++)
+    for (size_t k = 0; i < f->count && k < f->n[i] && k < 12 && f->p[i][k] >= '0' && f->p[i][k] <= '9'; k++)
         v = v * 10 + (uint64_t)(f->p[i][k] - '0');
     return v;
 }
