@@ -103,3 +103,32 @@ def changes(facts: Optional[Dict[str, Any]]) -> Optional[ChangeSet]:
         return None
     lists = [[_change(item) for item in facts[name]] for name in ('created', 'changed', 'deleted')]
     return ChangeSet(lists[0], lists[1], lists[2], bool(facts['complete']))
+
+
+class Output(NamedTuple):
+    """A piece of an exec's output, read by offset."""
+
+    data: bytes
+    offset: int     # of its first byte; more than was asked for where something between is not kept
+    next: int       # where to ask on
+    ended: bool     # the exec has ended and there is no more
+
+
+class Kernel(NamedTuple):
+    """One interpreter of a session."""
+
+    language: str
+    name: str
+    state: str              # "starting", "idle", "busy", "stopping", "ended"
+    exec: Optional[int]     # number of the exec that it works on
+    version: Optional[str]
+    path: Optional[str]
+
+
+class Probe(Dict[str, Any]):
+    """What there is in a sandbox. `text`, which is also its str(), says it in a few lines for a model's prompt."""
+
+    text: str = ''
+
+    def __str__(self) -> str:
+        return self.text
