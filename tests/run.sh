@@ -24,16 +24,25 @@ done
 passed=0 failed=0 skipped=0
 began=$(date +%s)
 
-# stage NAME LIMIT-SECONDS SCRIPT [ARGUMENT]...
-stage() {
+# wanted NAME: whether --only lets it run; with --list it is only named
+wanted() {
+    if [ -n "$list" ]; then echo "$1"; return 1; fi
+    case "$only " in ' ') ;; *" $1 "*) ;; *) [ "$1" = build-gcc ] || return 1 ;; esac
+}
+# perform NAME LIMIT-SECONDS SCRIPT [ARGUMENT]...: its output, and in a file how it ended and how long it took
+perform() {
     name=$1 limit=$2 script=$3; shift 3
-    if [ -n "$list" ]; then echo "$name"; return; fi
-    case "$only " in ' ') ;; *" $name "*) ;; *) [ "$name" = build-gcc ] || return ;; esac
-    echo "== $name"
-    start=$(date +%s) log=$logs/$name.log
-    { timeout -k 30 "$limit" sh "$root/tests/stages/$script" "$@"; echo $? >"$log.status"; } </dev/null 2>&1 | tee "$log"
-    status=$(cat "$log.status")
-    rm -f "$log.status"
+    start=$(date +%s)
+    timeout -k 30 "$limit" sh "$root/tests/stages/$script" "$@" </dev/null 2>&1
+    echo "$? $limit $(($(date +%s) - start))" >"$logs/$name.status"
+}
+# tally NAME: takes the counts out of its log
+tally() {
+    name=$1 log=$logs/$1.log
+    # shellcheck disable=SC2046
+    set -- $(cat "$logs/$name.status" 2>/dev/null || echo 1 0 0)
+    status=$1 limit=$2 took=$3
+    rm -f "$logs/$name.status"
     line=$(grep -aE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
     if [ -n "$line" ] && [ "$status" != 124 ] && [ "$status" != 137 ]; then
         # shellcheck disable=SC2086
@@ -47,8 +56,33 @@ stage() {
         failed=$((failed + 1))
         echo "FAIL $name: ended with status $status$([ "$status" = 124 ] && echo " after the limit of $limit s") and no counts"
     fi
-    echo "   ($name: $(($(date +%s) - start)) s)"
+    echo "   ($name: $took s)"
 }
+# stage NAME LIMIT-SECONDS SCRIPT [ARGUMENT]...
+stage() {
+    wanted "$1" || return
+    echo "== $1"
+    perform "$@" | tee "$logs/$1.log"
+    tally "$1"
+}
+# beside NAME LIMIT-SECONDS SCRIPT [ARGUMENT]...: a stage that mostly waits, beside the next ones; `join` shows what it said and takes its counts
+beside() {
+    wanted "$1" || return
+    echo "== $1: begins, beside the next ones"
+    perform "$@" >"$logs/$1.log" &
+    running="$running $1:$!"
+}
+join() {
+    for one in $running; do
+        wait "${one#*:}"
+        echo "== ${one%:*}"
+        cat "$logs/${one%:*}.log"
+        tally "${one%:*}"
+    done
+    running=
+}
+running=
+trap 'for one in $running; do kill "${one#*:}" 2>/dev/null; done; exit 1' HUP INT TERM
 
 if [ -z "$list" ]; then
     mkdir -p "$logs" || exit 1
@@ -67,6 +101,7 @@ fi
 
 stage build-gcc 600 build.sh gcc
 stage build-clang 600 build.sh clang
+beside engines 1800 engines.sh
 stage unit 300 meson.sh unit "$build/gcc" 2
 stage agent 300 agent.sh
 stage kernels 400 kernels.sh
@@ -85,9 +120,9 @@ stage fuzz 600 fuzz.sh 20
 stage sanitize-address 600 sanitize.sh address
 stage sanitize-thread 600 sanitize.sh thread
 stage cli 400 cli.sh
-stage engines 1800 engines.sh
 stage python 1200 python.sh
 stage rest 300 meson.sh rest
+join
 if [ -n "$all" ] || [ -n "$list" ]; then
     stage engines-newer 3600 engines.sh newer
     stage kernels-all 3600 kernels.sh all
