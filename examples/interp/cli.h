@@ -11,6 +11,7 @@ enum { EXIT_USAGE = 2, EXIT_NO_SANDBOX = 125 };
 
 /* Each command gets the arguments after its name and returns the exit code. */
 int cmd_run(int argc, char **argv);
+int cmd_repl(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
 int cmd_gc(int argc, char **argv);

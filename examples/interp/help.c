@@ -9,6 +9,7 @@ static const struct {
 } pages[] = {
     { "interp",
       "usage: interp run LANG [FILE | -c CODE] [options]   run code in a sandbox\n"
+      "       interp repl LANG [options]                   code piece by piece, as typed\n"
       "       interp doctor [--json]                       show what works on this machine\n"
       "       interp gc [--backend NAME]                   remove what sandboxes of dead programs left\n"
       "       interp audit verify FILE...                  find what was changed in an audit trail\n"
@@ -50,6 +51,15 @@ static const struct {
       "  2 wrong usage           122 a limit of the sandbox      124 timeout         125 no sandbox could be had\n"
       "  126 refused by policy   127 the interpreter is missing  130 cancelled       137 out of memory\n"
       "  70 the sandbox was lost 128+N the interpreter died by signal N\n" },
+    { "repl",
+      "usage: interp repl LANG [options]\n"
+      "\n"
+      "Reads code line by line and runs each piece as soon as it is whole, in one sandbox that keeps what was defined. An empty line ends a piece; Ctrl-D ends it all.\n"
+      "Ctrl-C interrupts the code, and what was defined stays; at the prompt it drops what was typed. Pictures are saved as picture-N.png and so on, here.\n"
+      "\n"
+      "  LANG               python (py, python3), javascript (js, node), bash, sh\n"
+      "  --timeout, --memory, --env, --mount, --interpreter, --with, --isolation, --backend, --image, --pull, --endpoint, --runtime, --user: see interp help run;\n"
+      "                     without --timeout a piece may take as long as it likes\n" },
     { "doctor",
       "usage: interp doctor [--json]\n"
       "\n"

@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } commands[] = { { "run", cmd_run }, { "doctor", cmd_doctor }, { "gc", cmd_gc }, { "audit", cmd_audit }, { "exec", cmd_exec }, { "help", cmd_help } };
+    } commands[] = { { "run", cmd_run }, { "repl", cmd_repl }, { "doctor", cmd_doctor }, { "gc", cmd_gc }, { "audit", cmd_audit }, { "exec", cmd_exec }, { "help", cmd_help } };
 
     if (fill_standard() < 0)
         return 70;

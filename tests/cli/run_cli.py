@@ -280,6 +280,73 @@ def t_run_mounts():
 
 # ---- doctor
 
+def t_repl_lines():
+    """From a pipe: no prompts, pieces end where they are whole or at an empty line."""
+    code, out, err, _ = interp('repl', 'py', stdin=b'x = 6\nx * 7\ndef f(a):\n    # why\n    return (a +\n        1)\n\nf(1)\n1/0\n@staticmethod\ndef g(): return "g"\n\n"""a\nb"""\nprint("still", x, \\\n g())')
+    expect(code == 0 and b'ZeroDivisionError' in err, code, err)
+    expect(out == b"42\n2\n'a\\nb'\nstill 6 g\n", out)
+    _, out, _, _ = interp('repl', 'bash', stdin=b'a=5\nfor i in 1 2; do\necho $i $a\ndone\nif true; then\necho "x\ny"\nfi\ncase q in\nq) echo q;;\nesac\ncd /tmp; pwd # if\nexit 3\necho \'if\' $(echo \\\nin)\npwd')
+    expect(out == b'1 5\n2 5\nx\ny\nq\n/tmp\nif in\n/tmp\n', out)
+    node_or_skip()
+    _, out, _, _ = interp('repl', 'js', stdin=b"const a = [1,\n2] // (\na.map(x => {\nreturn x*2 })\n`t\nu` /* {\n*/\n'it\\'s'\n")
+    expect(out == b"[ 2, 4 ]\n't\\nu'\n\"it's\"\n", out)
+    for bad in (('repl',), ('repl', 'cobol'), ('repl', 'py', 'js'), ('repl', 'py', '--nonesuch'), ('repl', 'py', '--env'), ('repl', 'py', '--memory', 'much')):
+        code, out, err, _ = interp(*bad)
+        expect(code == 2 and b'interp help repl' in err, bad, code, err)
+
+
+def t_repl_terminal():
+    """Ctrl-C ends the code and keeps what was defined, drops a line at the prompt; pictures are saved; Ctrl-D ends it."""
+    import pty
+    import select
+    png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
+    with tempfile.TemporaryDirectory() as folder:
+        open(folder + '/picture-1.png', 'wb').close()
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.chdir(folder)
+            os.environ['TERM'] = 'dumb'
+            os.execv(CLI, [CLI, 'repl', 'python'])
+        seen = b''
+
+        def until(word, seconds=30):
+            nonlocal seen
+            end = time.monotonic() + seconds
+            while word not in seen:
+                expect(time.monotonic() < end and select.select([fd], [], [], seconds)[0], 'no %r in %r' % (word, seen))
+                try:
+                    seen += os.read(fd, 65536)
+                except OSError:             # the terminal's other side is closed
+                    expect(word in seen, 'no %r in %r' % (word, seen))
+            seen = seen.split(word, 1)[1]
+        try:
+            until(b'> ')
+            os.write(fd, b'kept = 41; print("go" + "ing", flush=True); import time; time.sleep(60)\n')
+            until(b'going')
+            os.write(fd, b'\x03')
+            until(b'KeyboardInterrupt')
+            until(b'> ')
+            os.write(fd, b'print("half a line')
+            time.sleep(0.2)
+            os.write(fd, b'\x03')
+            until(b'> ')
+            os.write(fd, b'print("value", kept + 1)\n')
+            until(b'value 42')
+            os.write(fd, ('class P:\n def _repr_png_(self): import base64; return base64.b64decode("%s")\n\nP()\n' % png).encode())
+            until(b'[picture-2.png]')
+            os.write(fd, b'\x04')
+            expect(os.waitpid(pid, 0)[1] == 0, 'not 0 at the end')
+            pid = 0
+        finally:
+            if pid:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            os.close(fd)
+        with open(folder + '/picture-2.png', 'rb') as f:
+            expect(f.read() == base64.b64decode(png), 'another picture')
+        expect(os.path.getsize(folder + '/picture-1.png') == 0, 'written over a file')
+
+
 def t_doctor():
     code, out, err, _ = interp('doctor')
     expect(code == 0 and out, code, out, err)
