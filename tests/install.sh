@@ -54,6 +54,7 @@ need fuzzer libFuzzer "libclang-rt-$(clang_major)-dev" compiler-rt 'fuzzing'
 need has aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu gcc-aarch64-linux-gnu 'agent for aarch64'
 need has busybox busybox-static busybox 'static root for tests'
 need has valgrind valgrind valgrind 'optional'
+need has abidw abigail-tools libabigail 'the ABI against its golden'
 # Container engines are services: they are installed only where the tests may also start them, else what runs is used.
 if [ "$(id -u)" = 0 ]; then
     need has debootstrap debootstrap debootstrap 'images for container engines'

@@ -6,6 +6,7 @@
   abi.py symbols  --lib FILE                       exported symbols with their version nodes, SONAME and load flags, against symbols.txt
   abi.py archive  --archive FILE                   every global of the static library begins with interp_
   abi.py layout   --include DIR...                 sizes, offsets, constants, prototypes against layout.json, under several sets of flags
+  abi.py dwarf    --lib FILE --include DIR...      types and signatures as the debug information has them (abidw, abidiff), against libinterp.abi
   abi.py selftest --include DIR... --map --lib --archive   each check finds a planted break
   abi.py all      ... --update                     all but selftest; --update writes the goldens anew (a reviewed, deliberate act)
 
@@ -262,6 +263,36 @@ def check_layout(o):
     compare(o, 'layout.json', layout_of(o), 'the layout')
 
 
+# ---- the types and signatures that the compiler saw
+
+class Missing(Exception):
+    """A check can't be made here."""
+
+
+def abidw(o, out):
+    if not shutil.which('abidw'):
+        raise Missing('there is no abidw (package abigail-tools)')
+    if '.debug_info' not in run(['readelf', '-S', '--wide', o.lib]).stdout:
+        raise Missing('the library has no debug information')
+    headers = [w for d in o.include for w in ('--headers-dir', d)]
+    r = run(['abidw', '--no-corpus-path', '--no-comp-dir-path', '--no-show-locs', '--drop-private-types', '--exported-interfaces-only'] + headers + ['--out-file', out, o.lib])
+    if r.returncode:
+        raise Broken('abidw ended with %d\n%s' % (r.returncode, r.stdout))
+
+
+def check_dwarf(o):
+    """Any difference is a break until the golden has been written anew: an insert or a changed parameter makes abidiff answer 4, not 8."""
+    with tempfile.TemporaryDirectory() as tmp:
+        new = os.path.join(tmp, 'new.abi')
+        abidw(o, new)
+        if o.update:
+            shutil.copy(new, golden(o, 'libinterp.abi'))
+            return
+        r = run(['abidiff', '--no-show-locs', golden(o, 'libinterp.abi'), new])
+        if r.returncode:
+            raise Broken('types or signatures have changed (abidiff: %d)\n%s' % (r.returncode, r.stdout))
+
+
 # ---- selftest: each check must find a break that is planted for it
 
 def expect_broken(what, check, o, done, words=''):
@@ -276,7 +307,7 @@ def expect_broken(what, check, o, done, words=''):
 
 
 def selftest(o):
-    done = {'passed': 0, 'failed': 0}
+    done = {'passed': 0, 'failed': 0, 'skipped': 0}
     with tempfile.TemporaryDirectory() as tmp:
         def planted(name, edit, append=''):
             d = os.path.join(tmp, 'inc')
@@ -339,10 +370,31 @@ def selftest(o):
                 ('a callback of another signature', 'base.h', (r'int32_t level, const char \*msg, size_t len\)', 'int32_t level, const char *msg)')), ('a slot of another signature', 'backend.h', (r'void \(\*advance\)\(void \*inst\)', 'int (*advance)(void *inst)')),
                 ('a layout that depends on flags', 'backend.h', (r'typedef struct interp_spec \{', 'typedef enum interp_planted { INTERP_PLANTED = 1 } interp_planted;\ntypedef struct interp_spec {\n    interp_planted planted;'))]:
             expect_broken('layout: ' + what, check_layout, planted(name, edit), done, 'flags' if 'flags' in what else '')
+        # types in the debug information
+        try:
+            abidw(o, os.path.join(tmp, 'real.abi'))
+        except Missing as e:
+            print('SKIP selftest of dwarf: %s' % e)
+            done['skipped'] = 1
+            return done
+        with open(golden(o, 'libinterp.abi'), encoding='utf-8') as f:
+            real = f.read()
+        signed, unsigned = (re.search(r"<type-decl name='%s int' [^>]*id='([^']*)'" % w if w else r"<type-decl name='int' [^>]*id='([^']*)'", real).group(1) for w in ('', 'unsigned'))
+        for what, edit in [('a return type of the same width', (r"(<function-decl name='interp_version_number'.*?<return type-id=')[^']*", r'\g<1>' + signed)),
+                           ('a parameter too many', (r"(<function-decl name='interp_version_number'[^>]*>)", r"\1\n<parameter type-id='%s'/>" % unsigned)),
+                           ('a field of another type', (r"(<var-decl name='memory_bytes' type-id=')[^']*", r'\g<1>' + signed))]:
+            d = os.path.join(tmp, 'dwarf')
+            os.makedirs(d, exist_ok=True)
+            text = re.sub(edit[0], edit[1], real, count=1, flags=re.S)
+            if text == real:
+                raise SystemExit('selftest: the break for %s could not be planted' % what)
+            with open(os.path.join(d, 'libinterp.abi'), 'w', encoding='utf-8') as g:
+                g.write(text)
+            expect_broken('dwarf: ' + what, check_dwarf, argparse.Namespace(**dict(vars(plain), golden=d)), done)
     return done
 
 
-CHECKS = [('headers', check_headers), ('map', check_map), ('symbols', check_symbols), ('archive', check_archive), ('layout', check_layout)]
+CHECKS = [('headers', check_headers), ('map', check_map), ('symbols', check_symbols), ('archive', check_archive), ('layout', check_layout), ('dwarf', check_dwarf)]
 
 
 def main():
@@ -355,7 +407,7 @@ def main():
     p.add_argument('--golden', default=HERE)
     p.add_argument('--update', action='store_true')
     o = p.parse_args()
-    done = {'passed': 0, 'failed': 0}
+    done = {'passed': 0, 'failed': 0, 'skipped': 0}
     if o.check == 'selftest':
         done = selftest(o)
     else:
@@ -364,11 +416,14 @@ def main():
                 try:
                     check(o)
                     done['passed'] += 1
-                    print('ok %s%s' % (name, ' (golden written)' if o.update and name in ('symbols', 'layout') else ''))
+                    print('ok %s%s' % (name, ' (golden written)' if o.update and name in ('symbols', 'layout', 'dwarf') else ''))
+                except Missing as e:
+                    done['skipped'] += 1
+                    print('SKIP %s: %s' % (name, e))
                 except Broken as e:
                     done['failed'] += 1
                     print('FAIL %s: %s' % (name, e))
-    print('%d passed, %d failed, 0 skipped' % (done['passed'], done['failed']))
+    print('%(passed)d passed, %(failed)d failed, %(skipped)d skipped' % done)
     sys.exit(1 if done['failed'] else 0)
 
 
