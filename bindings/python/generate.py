@@ -128,7 +128,7 @@ def registry():
     """{scope: [(name, Python type, what it is, default)]} of what is given by name."""
     found = {'config': [], 'request': []}
     for row in OPTIONS:
-        if row['name'] not in ('language', 'stream'):
+        if row['name'] not in ('language', 'stream', 'screen'):
             default = None if row['type'] == 'switch' else 'FOREVER' if row['default'] == 'forever' else row['default']
             found[row['scope']].append((row['name'], KINDS[row['type']], row['doc'], default))
     return found

@@ -48,6 +48,15 @@ static void output(struct op *op, const interp_event *ev)
     }
     if (type == INTERP_EV_WRITABLE)
         input_feed(op);
+    if (type == INTERP_EV_SCREEN) {
+        const char *json = interp_event_json(ev, &n);
+        struct buf *b = answer(op->io, &op->id, "screen");
+        buf_text(b, ",\"reply\":");
+        buf_u64(b, interp_event_reply_id(ev));
+        buf_text(b, ",\"question\":");
+        buf_add(b, json, n);
+        answer_end(op->io);
+    }
     if (type != INTERP_EV_OUTPUT && type != INTERP_EV_LATE_OUTPUT)
         return;
     struct buf *b = answer(op->io, &op->id, type == INTERP_EV_OUTPUT ? "output" : "late");

@@ -270,6 +270,51 @@ static void do_input(struct line *l)
     id_free(&id);
 }
 
+/* The answer to a question of an exec's: reply, allow, and code, code_base64 or reason. */
+static void do_reply(struct line *l)
+{
+    static const char *const members[] = { "code", "code_base64", "reason" };
+    struct session *s = session_member(l);
+    const struct member *target = object_get(&l->o, "target"), *reply = object_get(&l->o, "reply"), *allow = object_get(&l->o, "allow");
+    struct id id;
+    if (!s)
+        return;
+    if (!reply || reply->kind != JSON_NUMBER || reply->value[0] == '-' || !allow || allow->kind != JSON_BOOL) {
+        fail(l, INTERP_E_INVAL, "member-type", "%s: \"reply\" is the number of the question, \"allow\" is true or false%s", "", "");
+        return;
+    }
+    if (!target || id_take(&id, target) < 0) {
+        fail(l, INTERP_E_INVAL, "member-missing", "%s: \"%s\" is the id of an exec, a string or a number", "target", "");
+        return;
+    }
+    struct op *op = op_find_exec(l->io, s, &id);
+    id_free(&id);
+    if (!op || !op->call) {
+        fail(l, INTERP_E_NOT_FOUND, "exec-unknown", "%s: no exec with this id is in flight in session \"%s\"", s->name, "");
+        return;
+    }
+    struct buf json = { 0 };
+    interp_error *err = NULL;
+    buf_text(&json, "{");
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        const struct member *m = object_get(&l->o, members[i]);
+        if (!m)
+            continue;
+        if (json.len > 1)
+            buf_text(&json, ",");
+        buf_add(&json, m->raw, m->raw_len);
+    }
+    buf_text(&json, "}");
+    interp_status st = interp_call_reply(op->call, strtoull(reply->value, NULL, 10), allow->value[0] == 't' ? INTERP_OK : INTERP_E_DENIED, json.p, json.len, &err);
+    if (st == INTERP_OK)
+        answer_done(l->io, &l->id);
+    else
+        answer_error(l->io, &l->id, err, st);
+    op->ready = 1;
+    interp_error_free(err);
+    buf_free(&json);
+}
+
 static void do_restart(struct line *l)
 {
     int bad = 0;
@@ -376,7 +421,7 @@ static void do_file(struct line *l)
 
 /* ---- lines */
 
-#define MEMBERS_MAX 6
+#define MEMBERS_MAX 7
 static const struct operation {
     const char *name;
     void (*run)(struct line *l);
@@ -386,6 +431,7 @@ static const struct operation {
     { "exec", do_exec, { NULL } },
     { "input", do_input, { "session", "target", "text", "base64", "eof" } },
     { "cancel", do_cancel, { "session", "target" } },
+    { "reply", do_reply, { "session", "target", "reply", "allow", "code", "code_base64", "reason" } },
     { "restart", do_restart, { "session", "language", "kernel" } },
     { "spill_read", do_spill, { "session", "target", "stream", "offset", "length" } },
     { "spill_grep", do_spill, { "session", "target", "stream", "text", "offset", "limit" } },

@@ -91,6 +91,7 @@ static const struct {
       "  {\"id\":1,\"op\":\"open\",\"session\":\"s\",\"config\":{\"timeout_ms\":10000}}\n"
       "  {\"id\":2,\"op\":\"exec\",\"session\":\"s\",\"language\":\"python\",\"code\":\"x = 6\\nx * 7\",\"stream\":true}\n"
       "  {\"id\":7,\"op\":\"input\",\"session\":\"s\",\"target\":2,\"text\":\"a line\\n\",\"eof\":true}      (an exec with \"interactive\":true)\n"
+      "  {\"id\":8,\"op\":\"reply\",\"session\":\"s\",\"target\":2,\"reply\":5,\"allow\":false,\"reason\":\"...\"}      (to a \"screen\" answer, config \"screen\":true)\n"
       "  {\"id\":3,\"op\":\"cancel\",\"session\":\"s\",\"target\":2}\n"
       "  {\"id\":4,\"op\":\"restart\",\"session\":\"s\",\"language\":\"python\"}\n"
       "  {\"id\":8,\"op\":\"spill_read\",\"session\":\"s\",\"target\":2,\"stream\":\"stdout\",\"offset\":0,\"length\":65536}\n"

@@ -9,7 +9,7 @@ INTERP_BEGIN_DECLS
 /** Makes a config with the defaults. T2. Errors: INVAL, NOMEM, FORKED. */
 INTERP_API interp_status interp_config_new(interp_ctx *x, interp_config **out, interp_error **err);
 /** Applies a JSON object over what is set; keys are the setters' names, plus env {name: value}, mounts [{source, target, mode}],
-    runtimes [directory], interpreters {language: path}, languages [{...}] (as interp_config_add_language), labels {name: value}, audit {…} (as interp_audit_open takes it: starts the context's
+    runtimes [directory], interpreters {language: path}, languages [{...}] (as interp_config_add_language), labels {name: value}, policy {…}, audit {…} (as interp_audit_open takes it: starts the context's
     trail at the open, unless the same text has done so already), and "<backend>.<key>" for what only a backend knows. mounts and runtimes replace what was there, the others add. All or nothing:
     on an error the config is as before. len may be INTERP_NTS. T3. Errors: INVAL naming the key (unknown, given twice, wrong type, out of range, nested too deep), NOMEM. */
 INTERP_API interp_status interp_config_set_json(interp_config *c, const char *json, size_t len, interp_error **err);
@@ -28,6 +28,15 @@ INTERP_API interp_status interp_config_add_runtime(interp_config *c, const char 
     virtual environment that and what it was made from, and the library directories that it names. In an engine it is the image's. Its directory comes first in PATH. T3.
     Errors: INVAL (a language without kernels, a path that is not absolute), NOMEM. */
 INTERP_API interp_status interp_config_set_interpreter(interp_config *c, const char *language, const char *path, interp_error **err);
+/** Sets rules for the code of the session's execs, as a JSON object (replaces what was set; len may be INTERP_NTS). What breaks one is not run: outcome denied, cause the rule's name, a reason for the model, state preserved.
+      languages [name]            the only ones
+      code_bytes N                at most
+      imports {allow, deny}       modules of Python and JavaScript, "os" with all below it; or {python: {…}, javascript: {…}}
+      commands {allow, deny}      programs and builtins of Bash and sh
+      paths {allow, deny}         prefixes of paths in texts and arguments, "/etc" with all below it
+      dynamic "allow" | "deny"    names that are known only at run time; not set: denied where there is an allow
+    The code is read, not run: this stops accidents and tells a model what it may do. It is a first line and no sandbox: who wants to hide a name from it can. T3. Errors: INVAL naming the member, NOMEM. */
+INTERP_API interp_status interp_config_set_policy(interp_config *c, const char *json, size_t len, interp_error **err);
 /** Sets a label for the audit trail, on all records of the session; as interp_request_set_label. T3. Errors: INVAL, LIMIT, NOMEM. */
 INTERP_API interp_status interp_config_set_label(interp_config *c, const char *name, const char *value, interp_error **err);
 /** Attaches a cancel object to the open; NULL detaches. Holds a reference. T3. */

@@ -144,6 +144,10 @@ INTERP_API interp_status interp_call_output(interp_call *c, int32_t stream, uint
 INTERP_API interp_status interp_call_signal(interp_call *c, int32_t sig, interp_error **err);
 /** Next event: OK and *ev (borrowed until the next call of this function or the free), AGAIN, or DONE after the last. Pulling is what lets a streaming guest go on. T3. */
 INTERP_API interp_status interp_call_next(interp_call *c, const interp_event **ev);
+/** Answers an event that asks (SCREEN), now or later, until screen_timeout_ms is over: verdict INTERP_OK lets the code run, with {"code": …} or {"code_base64": …} that code in its place (the config's rules
+    hold for it, too); INTERP_E_DENIED with {"reason": …} ends the exec as denied, cause "screen"; the reason is for the model. json may be NULL; len may be INTERP_NTS. T3.
+    Errors: INVAL, NOT_FOUND (nothing waits for that reply), CLOSED (the exec has ended), LIMIT, NOMEM. */
+INTERP_API interp_status interp_call_reply(interp_call *c, uint64_t reply_id, interp_status verdict, const char *json, size_t len, interp_error **err);
 /** Ends a done call: takes the result of an exec (once; *out NULL afterwards or for other kinds; out may be NULL) or the error of another kind. AGAIN when it is not done.
     Does not free. T3. */
 INTERP_API interp_status interp_call_finish(interp_call *c, interp_result **out, interp_error **err);
@@ -159,6 +163,7 @@ enum {
     INTERP_EV_DATA = 3,          /**< bytes of a file, from interp_event_offset on */
     INTERP_EV_PROGRESS = 4,      /**< a step of an open, as JSON */
     INTERP_EV_WRITABLE = 5,      /**< an interp_call_write that took less than all has room again */
+    INTERP_EV_SCREEN = 7,        /**< may this run? JSON {exec, language, kernel, code, code_base64 when it is no UTF-8, actor, request_id, traceparent}; answer with interp_call_reply */
     INTERP_EV_DONE = 8,          /**< the last event of a call: finish it */
     INTERP_EV_LATE_OUTPUT = 9,   /**< bytes that background work of an earlier exec wrote: of a streaming exec in flight, or a notice of the context */
     INTERP_EV_SESSION_GONE = 10, /**< a notice of the context: a session has ended without its host's doing (idle, lifetime, its sandbox died); JSON {"session", "reason", "message"} */
@@ -180,7 +185,9 @@ INTERP_API uint64_t interp_event_seq(const interp_event *e);
 INTERP_API const char *interp_event_session_id(const interp_event *e);
 /** The bytes, at most 64 KiB. */
 INTERP_API const void *interp_event_data(const interp_event *e, size_t *len);
-/** The JSON of a PROGRESS or AUDIT event, "" otherwise. */
+/** What interp_call_reply takes to answer this event; 0 when it asks nothing. */
+INTERP_API uint64_t interp_event_reply_id(const interp_event *e);
+/** The JSON of a PROGRESS, SCREEN or AUDIT event, "" otherwise. */
 INTERP_API const char *interp_event_json(const interp_event *e, size_t *len);
 
 INTERP_END_DECLS

@@ -484,7 +484,7 @@ static void limit(struct interp_session *s, const struct interp__exec *e, const 
 void interp__audit_exec_end(struct interp_session *s, const struct interp__exec *e, const interp_result *r)
 {
     struct interp__buf b;
-    if (!s->audit)
+    if (!s->audit || e->own)   /* own: the library's, which no host has asked for */
         return;
     limit(s, e, r);
     if (r->claimed_by[0] == 'h' && e->sent && (r->state == INTERP_STATE_RESET || r->state == INTERP_STATE_RESTORED) &&

@@ -437,7 +437,7 @@ const char *interp_call_json(const interp_call *c, size_t *len)
 
 static int is_json(const interp_event *e)
 {
-    return e->type == INTERP_EV_PROGRESS || e->type == INTERP_EV_AUDIT || e->type == INTERP_EV_SESSION_GONE;
+    return e->type == INTERP_EV_PROGRESS || e->type == INTERP_EV_AUDIT || e->type == INTERP_EV_SESSION_GONE || e->type == INTERP_EV_SCREEN;
 }
 int32_t interp_event_type(const interp_event *e)
 {
@@ -450,6 +450,10 @@ const char *interp_event_session_id(const interp_event *e)
 uint64_t interp_event_exec(const interp_event *e)
 {
     return e ? e->exec : 0;
+}
+uint64_t interp_event_reply_id(const interp_event *e)
+{
+    return e ? e->reply_id : 0;
 }
 int32_t interp_event_stream(const interp_event *e)
 {

@@ -153,6 +153,7 @@ void interp_config_free(interp_config *c)
     interp__wipe(c->env.text.p, c->env.text.cap);
     interp__buf_free(&c->env.text);
     interp__buf_free(&c->labels.text);
+    interp__policy_unref(c->policy);
     interp__buf_free(&c->audit);
     interp__buf_free(&c->json);
     interp__extras_free(&c->extras, &x->mem);
@@ -180,6 +181,33 @@ interp_status interp_config_set_env(interp_config *c, const char *name, const vo
     if (st)
         return st;
     st = interp__env_set(&c->env, &c->ctx->mem, name, value, n, ENV_NAMES, ENV_BYTES, err);
+    interp__leave(&c->guard);
+    return st;
+}
+
+static interp_status set_policy(struct interp__policy **to, const struct interp__mem *m, const struct interp__json *j, uint32_t node, interp_error **err)
+{
+    struct interp__policy *p = NULL;
+    interp_status st = interp__policy_new(m, j, node, &p, err);
+    if (!st) {
+        interp__policy_unref(*to);
+        *to = p;
+    }
+    return st;
+}
+interp_status interp_config_set_policy(interp_config *c, const char *json, size_t len, interp_error **err)
+{
+    interp_status st = enter(c, err);
+    if (st)
+        return st;
+    struct interp__json j = { 0 };
+    if (!json)
+        st = interp__fail(&c->ctx->mem, err, INTERP_E_INVAL, "argument", "interp_config_set_policy: the rules are NULL");
+    else
+        st = interp__json_parse(&j, &c->ctx->mem, json, len == INTERP_NTS ? strlen(json) : len, err);
+    if (!st)
+        st = set_policy(&c->policy, &c->ctx->mem, &j, 0, err);
+    interp__json_free(&j);
     interp__leave(&c->guard);
     return st;
 }
@@ -309,6 +337,8 @@ static interp_status apply(struct interp_config *to, const struct interp__json *
                 st = languages(to, j, i, err);
             else if (!strcmp(key, "labels"))
                 st = interp__labels_set_json(&to->labels, m, j, i, err);
+            else if (!strcmp(key, "policy"))
+                st = set_policy(&to->policy, m, j, i, err);
             else if (!strcmp(key, "audit")) {
                 interp__buf_free(&to->audit);
                 interp__json_write(&to->audit, j, i);
@@ -351,6 +381,7 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
         interp__buf_add(&next.labels.text, c->labels.text.p, c->labels.text.len);
         next.labels.count = c->labels.count;
         interp__buf_add(&next.audit, c->audit.p, c->audit.len);
+        next.policy = interp__policy_ref(c->policy);
         if (!st && (next.labels.text.bad || next.audit.bad))
             st = interp__nomem(err);
         for (struct interp__extra *e = c->extras; e && !st; e = e->next)
@@ -378,6 +409,9 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
         struct interp__buf audit = c->audit;
         c->labels = next.labels, c->audit = next.audit;
         next.labels = labels, next.audit = audit;
+        struct interp__policy *policy = c->policy;
+        c->policy = next.policy;
+        next.policy = policy;
         if (strcmp(v.backend, c->v.backend) || strcmp(v.endpoint, c->v.endpoint))
             interp__config_prepare(c);
     }
@@ -386,6 +420,7 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
     interp__buf_free(&next.env.text);
     interp__buf_free(&next.labels.text);
     interp__buf_free(&next.audit);
+    interp__policy_unref(next.policy);
     interp__extras_free(&next.extras, m);
     interp__redactions_free(&next.redactions, m);
     interp__host_files_free(&next.files, m);
@@ -435,6 +470,8 @@ const char *interp_config_json(interp_config *c, size_t *len)
         interp__json_text(b, e->key, strlen(e->key));
     }
     interp__buf_str(b, "]");
+    if (c->policy)
+        interp__buf_fmt(b, ",\"policy\":%s", interp__policy_json(c->policy));
     if (c->audit.len) {
         interp__buf_str(b, ",\"audit\":");
         interp__buf_add(b, c->audit.p, c->audit.len);

@@ -12,6 +12,7 @@
 #include "output/jsoncut.h"
 #include "output/spill.h"
 #include "output/stream.h"
+#include "policy/policy.h"
 #include "wire/wire.h"
 #include <interp/backend.h>
 #include <interp/interp.h>
@@ -218,6 +219,7 @@ struct interp_config {
     struct interp__extra *languages;               /* name and text of each */
     interp_cancel *cancel;
     struct interp__env labels;
+    struct interp__policy *policy;
     struct interp__buf audit;                      /* JSON object or empty */
     struct interp__buf json;
 };
@@ -236,6 +238,7 @@ struct interp_request {
     struct interp__attached *files;
     interp_cancel *cancel;
 };
+enum { INTERP__CODE_MAX = 16 << 20 };
 interp_status interp__options_set(void *values, int is_request, const struct interp__mem *m, const char *key, const struct interp__json *j, uint32_t node, int *known, interp_error **err);
 interp_status interp__config_defaults(struct interp__config_values *v, const struct interp__mem *m);
 interp_status interp__config_copy(struct interp__config_values *to, const struct interp__config_values *from, const struct interp__mem *m);
@@ -332,6 +335,7 @@ void interp__kframes_free(struct interp__kframes *k);
 struct interp_event {
     struct interp_event *next;
     int32_t type, stream;
+    uint64_t reply_id;                             /* of what waits for an answer; 0: nothing */
     uint64_t exec, offset, seq, missing;           /* missing: length of a gap */
     uint16_t channel;                              /* gets credit back when pulled; 0: none */
     char session[2 * WIRE_ID + 1];                 /* of a notice */
@@ -421,6 +425,9 @@ struct interp__exec {
     uint32_t token;
     struct interp__buf code, input, env;           /* code: what goes on the base channel */
     struct interp__buf who;                        /* members of its audit records */
+    struct interp__buf asked;                      /* the code that the host is asked about */
+    uint8_t screening;                             /* it waits for the host's answer: in its kernel's queue, no clock runs but this one */
+    uint64_t reply_id, screen_deadline;
     size_t code_sent, input_sent;
     uint8_t has_input, input_ended;
     uint8_t interactive, input_closed, want_room;  /* interactive: input is a queue that the host fills until input_closed; want_room: it waits for WRITABLE */
@@ -470,6 +477,7 @@ struct interp_session {
     struct interp__env env;
     struct interp__host_files files;
     struct interp__env labels;
+    struct interp__policy *policy;
     struct interp__audit *audit;                   /* the context's, when there was one at the open */
     uint8_t audit_opened, audit_closed;
     struct interp__oneshot *oneshots;              /* the config's languages */
@@ -646,6 +654,9 @@ void interp__redact_forget(struct interp_session *s);                           
    behind. */
 const char *interp__redact_words(interp_ctx *x, const struct interp_session *s, const char *p, size_t n, struct interp__buf *out);
 void interp__redact_result(struct interp_session *s, interp_result *r, struct interp__redact_counts *counts);   /* value, displays, error; then the counts */
+/* screen.c: what may run. Starts the exec, asks the host about it, or ends it as denied. */
+void interp__screen(struct interp_session *s, struct interp__exec *e, const interp_request *r);
+void interp__screen_expired(struct interp_session *s, struct interp__exec *e);
 /* audit.c: records of a session; nothing without a trail. A status is for those who refuse to go on unrecorded. */
 interp_status interp__audit_of_config(interp_ctx *x, const interp_config *c, interp_error **err);   /* the config's `audit` starts the context's trail */
 void interp__audit_who(struct interp_session *s, struct interp__exec *e, const interp_request *r);

@@ -109,6 +109,13 @@ again:
         struct interp__exec *e = c->exec;
         if (e && !c->done)
             interp__exec_idle(s, e, now);
+        if (e && e->screening) {
+            if (now >= e->screen_deadline) {
+                interp__screen_expired(s, e);
+                goto again;
+            }
+            continue;
+        }
         if (e && !e->sent && e->timeout != INTERP__NEVER && now >= interp__after(e->started, e->timeout)) {
             /* it waits behind another, whose grace is not its own */
             interp__exec_end(s, e, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_PRESERVED, 0);
@@ -219,7 +226,9 @@ uint64_t interp__session_due(const struct interp_session *s)
             continue;
         if (interp__cancel_count(c->cancel) > c->cancel_seen)
             return 0;
-        if (c->exec) {
+        if (c->exec && c->exec->screening)
+            due = interp__min(due, c->exec->screen_deadline);
+        else if (c->exec) {
             due = interp__min(due, interp__exec_idle_due(c->exec));
             if (c->exec->sent)
                 due = interp__min(due, interp__min(c->exec->deadline, interp__exec_silent_due(c->exec)));

@@ -127,6 +127,7 @@ void interp__exec_free(struct interp_session *s, struct interp__exec *e)
     interp__wipe(e->env.p, e->env.cap);
     interp__buf_free(&e->env);
     interp__buf_free(&e->who);
+    interp__buf_free(&e->asked);
     for (int i = 0; i < 2; i++) {
         interp__redactor_free(e->redact[i]);
         interp__redactor_free(e->again[i]);
@@ -496,7 +497,7 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     if (!own)
         interp__call_done(c, NULL);
     interp__exec_free(s, e);
-    if (k->queued && !k->current && !s->gone && !k->stopping) {
+    if (k->queued && !k->queued->screening && !k->current && !s->gone && !k->stopping) {
         k->current = k->queued;
         k->queued = NULL;
         interp__exec_send(s, k->current);

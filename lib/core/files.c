@@ -58,6 +58,8 @@ void interp__files_send(struct interp_session *s)
     int looking = 0;
     for (struct interp__file *f = s->transfers; f && n < WIRE_FILES; f = f->next) {
         int look = f->op == WIRE_FILE_SNAP || f->op == WIRE_FILE_DIFF;   /* done by a helper of its own, one at a time */
+        if (f->exec && f->exec->screening)   /* nobody has allowed it yet */
+            continue;
         n += !look;
         if (f->sent) {
             looking |= look;
@@ -324,6 +326,18 @@ static interp_status describe(struct interp_session *s, const struct interp__fil
     return interp__buf_text(j) ? INTERP_OK : INTERP_E_NOMEM;
 }
 
+/* For the audit trail: what went in, came out or was changed. */
+static void record(struct interp_session *s, const struct interp__file *f, const struct wire_file_done *m)
+{
+    static const char *const names[] = { [WIRE_FILE_PUT] = "put", [WIRE_FILE_GET] = "get", [WIRE_FILE_MKDIR] = "mkdir", [WIRE_FILE_RENAME] = "rename", [WIRE_FILE_REMOVE] = "remove" };
+    const char *name = f->op < sizeof names / sizeof *names ? names[f->op] : NULL;
+    if (!s->audit || !name)
+        return;
+    interp_error *why = m->error ? refusal(s, f, m->error) : NULL;
+    interp__audit_transfer(s, name, f->path, f->path_len, f->op == WIRE_FILE_PUT ? f->taken : f->op == WIRE_FILE_GET ? f->offset : INTERP_UNKNOWN, NULL, why, NULL);
+    interp_error_free(why);
+}
+
 int interp__file_done(struct interp_session *s, const struct wire_file_done *m)
 {
     struct interp__file *f = interp__file_by_channel(s, m->channel);
@@ -334,6 +348,7 @@ int interp__file_done(struct interp_session *s, const struct wire_file_done *m)
     if (!f->cancelled && !m->error &&
         ((f->op == WIRE_FILE_PUT && (!f->input_ended || m->size != f->taken)) || (f->op == WIRE_FILE_GET && m->size != f->offset)))
         return -1;
+    record(s, f, m);
     if (c && !c->done) {
         if (m->error)
             why = refusal(s, f, m->error);

@@ -363,7 +363,7 @@ void interp__kernel_gone(struct interp_session *s, uint16_t id, int proven)
             c->kernel = NULL;
             interp__call_done(c, NULL);
         }
-    if (k->queued && !k->current) {
+    if (k->queued && !k->queued->screening && !k->current) {
         k->current = k->queued;
         k->queued = NULL;
         k->doomed = 0;   /* somebody wants it again */

@@ -2,7 +2,7 @@
 #include "core.h"
 #include <string.h>
 
-enum { CODE_MAX = 16 << 20, INPUT_MAX = 64 << 20, OPTIONS_MAX = 16384, ENV_NAMES = 256, ENV_BYTES = 14 * 1024, ARGS_MAX = 256, ARGS_BYTES = 14 * 1024 };
+enum { CODE_MAX = INTERP__CODE_MAX, INPUT_MAX = 64 << 20, OPTIONS_MAX = 16384, ENV_NAMES = 256, ENV_BYTES = 14 * 1024, ARGS_MAX = 256, ARGS_BYTES = 14 * 1024 };
 
 interp_status interp_request_new(interp_ctx *x, interp_request **out, interp_error **err)
 {

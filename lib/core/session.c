@@ -67,6 +67,7 @@ void interp__session_unref(struct interp_session *s)
     interp__buf_free(&s->env.text);
     interp__host_files_free(&s->files, &s->mem);
     interp__buf_free(&s->labels.text);
+    interp__policy_unref(s->policy);
     interp__buf_free(&s->in);
     interp__buf_free(&s->out);
     interp__redactor_free(s->redact);
@@ -265,6 +266,7 @@ static interp_status session_new(interp_ctx *x, const interp_config *c, struct i
         s->env.count = c->env.count;
         interp__buf_add(&s->labels.text, c->labels.text.p, c->labels.text.len);
         s->labels.count = c->labels.count;
+        s->policy = interp__policy_ref(c->policy);
         st = s->env.text.bad || s->labels.text.bad || interp__host_files_copy(&s->files, &c->files, &s->mem) ? INTERP_E_NOMEM : INTERP_OK;
     }
     if (!st && c && c->languages) {
@@ -489,23 +491,14 @@ interp_status interp_session_exec_start(interp_session *s, const interp_request 
     }
     if (!st) {
         struct interp__exec *e = c->exec;
-        interp_error *unrecorded = NULL;
         c->cancel_seen = interp__cancel_count(c->cancel);
         if (e->streaming)
             interp__late_events(s, c);
-        if (s->audit && interp__audit_exec_start(s, e, r->code.p, r->code.len, &unrecorded) && interp__audit_refuses(s->audit))
-            interp__exec_deny(s, e, "audit", interp_error_message(unrecorded), NULL, 0);
-        else if (c->cancel_seen) {
+        if (c->cancel_seen) {
             e->cancelled = 1;
             interp__exec_end(s, e, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_PRESERVED, 0);
-        } else if (k->current || k->stopping)
-            k->queued = e;
-        else {
-            k->current = e;
-            interp__exec_send(s, e);
-            interp__session_flush(s);
-        }
-        interp_error_free(unrecorded);
+        } else
+            interp__screen(s, e, r);
         interp__files_send(s);
         interp__session_flush(s);
         *call = c;
@@ -691,6 +684,8 @@ interp_status interp_session_exec(interp_session *s, const interp_request *r, in
     interp_status st = s ? interp__loop_refuse(s->ctx, err) : interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the session is NULL");
     if (!st && !out)
         st = interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "interp_session_exec: out is NULL");
+    if (!st && s->v.screen)
+        st = interp__fail(&s->mem, err, INTERP_E_INVAL, "screen", "this session asks before each exec: start it with interp_session_exec_start and answer its SCREEN event");
     if (!st)
         st = interp_session_exec_start(s, r, &call, err);
     if (!st && r->v.hold_output)

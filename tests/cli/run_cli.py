@@ -731,6 +731,27 @@ def s_spill():
         io.failed(['INTERP_E_NOT_FOUND'], op='spill_read', session='s', target='big')
 
 
+def s_screen():
+    with Stdio() as io:
+        io.open('s', screen=True, policy={'commands': {'deny': ['rm']}})
+        for number, answer in ((1, {'allow': True}), (2, {'allow': False, 'reason': 'ask first'}), (3, {'allow': True, 'code': 'echo other'})):
+            io.send({'id': number, 'op': 'exec', 'session': 's', 'language': 'sh', 'code': 'echo asked', 'request_id': 'r'})
+            question = io.until(number, 'screen')[-1]
+            expect(question['question']['code'] == 'echo asked' and question['question']['request_id'] == 'r', question)
+            io.failed(['INTERP_E_NOT_FOUND'], op='reply', session='s', target=number, reply=question['reply'] + 1, allow=True)
+            io.failed(['INTERP_E_INVAL'], op='reply', session='s', target=number, reply=question['reply'])
+            io.ask(op='reply', session='s', target=number, reply=question['reply'], event='done', **answer)
+            r = io.until(number, 'result')[-1]['result']
+            if number == 2:
+                expect(r['outcome'] == 'denied' and r['cause'] == 'screen' and r['denied']['reason'] == 'ask first', r)
+            else:
+                expect(r['ok'] and r['stdout']['text'] == ('asked\n' if number == 1 else 'other\n'), r)
+        r = io.run('rm -rf x', language='sh')
+        expect(r['outcome'] == 'denied' and r['denied']['rule'] == 'commands' and r['denied']['what'] == 'rm' and r['denied']['line'] == 1, r)
+        io.failed(['INTERP_E_NOT_FOUND'], op='reply', session='s', target=1, reply=1, allow=True)
+        expect(io.end() == 0, io.stderr)
+
+
 def s_restart():
     with Stdio() as io:
         io.open()

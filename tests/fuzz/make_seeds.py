@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Writes the seeds of the fuzz targets: make_seeds.py [DIRECTORY]. The results are kept in corpus/; run it again after a change of the wire format."""
+import hashlib
 import os
 import struct
 import sys
@@ -150,3 +151,16 @@ write('diagnose', 'scripts', b'\0' b'main.ts(3,7): error TS2322: x\nTypeError: x
 write('diagnose', 'evil', b'\x1e' + b'%*a' * 10 + b'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n' * 20)
 write('diagnose', 'language', b'{"name":"toy","aliases":["t"],"file":"{name}.t","compile":["a|/b","{file}","{out}"],"run":["{out}/p","it\'s"],"env":{"A":"{heap_mib}"},"errors":["%f:%l: %m","^"],'
       b'"run_errors":[{"match":"x %m","type":"T","severity":"note"}],"name_from":["public class %i%*"],"package_from":["package %p;"],"main_from":["class %i%*"],"main_at":"%*main%*","unit":"Main","install":"toy"}')
+write('policy', 'python', b"import os.path as p, sys\nfrom os import (path, # c\n sep as s)\nx = f'{a!r:>{w}} {{}} {__import__(\"o\" \'s\')}' r'\\' b\"\"\"'\n\"\"\"\n__import__('o\\x73')\nimportlib.import_module(x)\nexec('1')\rimport \xef\xbd\x8f\xef\xbd\x93\n")
+write('policy', 'javascript', b"import fs from 'node:fs'; /['/]/.test(`a${`b${require('x')}`}`) / 2; // c\xe2\x80\xa8if (x) /'/.y; r\\u0065quire('f\\x73')\nx = {a: 1} / 2; await import(\"q\"); <!-- x\n")
+write('policy', 'shell', b"a=1 c'u'rl $'x\\x41' \"$(ls `id`)\" <<-E >f 2>&1; f() { x; }; case x in (a|b) echo;; *) sh -c 'y $((1 + $(z)))' ;; esac\n\t$(in)\n\tE\nfind . -exec rm {} \\; | xargs -n 1 sudo -u root eval \"a b\" ${x:-$(y)} <(z) a=(1 2) [[ a < b ]]\n")
+
+
+def record(seq, before, event):
+    body = ('{"v":1,"seq":%d,"time":"2026-01-01T00:00:00.000000Z","mono_ns":5,"pid":1,"event":"%s","session":"x","prev":"%s"' % (seq, event, before)).encode()
+    digest = hashlib.sha256(body).hexdigest()
+    return body + b',"hash":"' + digest.encode() + b'"}\n', digest
+
+
+first, digest = record(1, '0' * 64, 'audit_start')
+write('audit', 'two', first + record(2, digest, 'open')[0])

@@ -17,6 +17,7 @@ from ._files import FileInfo, Files, Reader
 from ._library import lib as _lib
 from ._library import path as _path
 from ._result import Result
+from ._screen import Deny, Question, Rewrite, audit_verify
 from ._session import Session, gc
 from .errors import (BackendError, BusyError, CallbackError, CancelledError, ClosedError, DeniedError, Error, ExecError, ExistsError, ForkedError, HostIOError,
                      ImageError, InterruptedCallError, InvalidError, IsolationError, LimitError, NoMemoryError, NotFoundError, ProtocolError, StatusError,
@@ -37,9 +38,9 @@ __version__ = _text.words(_lib.interp_version())
 FOREVER = _ffi.FOREVER
 
 __all__ = ['AsyncContext', 'AsyncExec', 'AsyncFiles', 'AsyncReader', 'AsyncSession', 'BackendError', 'BusyError', 'CallbackError', 'Cancel', 'CancelledError', 'Change', 'ChangeSet', 'ClosedError',
-           'ConfigOptions', 'Context', 'DeniedError', 'Error', 'ErrorInfo', 'Event', 'Exec', 'ExecError', 'ExistsError', 'FOREVER', 'FileInfo', 'Files', 'ForkedError', 'Frame',
+           'ConfigOptions', 'Context', 'DeniedError', 'Deny', 'Error', 'ErrorInfo', 'Event', 'Exec', 'ExecError', 'ExistsError', 'FOREVER', 'FileInfo', 'Files', 'ForkedError', 'Frame',
            'HostIOError', 'ImageError', 'InterruptedCallError', 'InvalidError', 'IsolationError', 'Kernel', 'Late', 'LimitError', 'Match', 'NoMemoryError', 'NotFoundError',
-           'Output', 'Part', 'Probe', 'ProtocolError', 'Reader', 'RequestOptions', 'Result', 'Session', 'Spill', 'StatusError', 'TimedOutError', 'UnsupportedError', 'Usage', 'default_context', 'gc', 'has',
+           'Output', 'Part', 'Probe', 'ProtocolError', 'Question', 'Reader', 'RequestOptions', 'Result', 'Rewrite', 'Session', 'Spill', 'StatusError', 'TimedOutError', 'UnsupportedError', 'Usage', 'audit_verify', 'default_context', 'gc', 'has',
            'library_path', 'options']
 
 

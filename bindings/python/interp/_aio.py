@@ -3,13 +3,14 @@ consumer pulls."""
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 import warnings
 from ctypes import byref, c_void_p
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Type, TypeVar
 
-from . import _config, _event, _exec, _ffi, _text
+from . import _config, _event, _exec, _ffi, _screen, _text
 from ._aio_files import AsyncFiles
 from ._context import BaseContext, Cancel
 from ._event import Event
@@ -54,10 +55,10 @@ class AsyncContext(_Closing, BaseContext):
 
     Make it in the loop's thread, while the loop runs, and close it there. What the `log` callback raises goes to the loop's exception handler."""
 
-    def __init__(self, *, log: Optional[Log] = None) -> None:
+    def __init__(self, *, log: Optional[Log] = None, audit: Optional[_screen.Audit] = None, audit_key: Optional[bytes] = None) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        super().__init__(_ffi.CTX_LOOP, log)
+        super().__init__(_ffi.CTX_LOOP, log, audit, audit_key)
         self._waiting: Dict[int, 'asyncio.Future[bool]'] = {}   # calls that somebody waits for
         self._broken: Optional[BaseException] = None
         self._users = 0
@@ -216,6 +217,8 @@ class AsyncExec(_Closing):
         self._handle = Handle(call, lib.interp_call_free, 'exec')
         self._result: Optional[Result] = None
         self._ahead: Optional[Event] = None    # an event that `wait` has seen
+        self._deciding: Optional['asyncio.Task[None]'] = None
+        self._failed: Optional[BaseException] = None    # what the session's `screen` raised
         self._told = False
 
     @property
@@ -257,11 +260,38 @@ class AsyncExec(_Closing):
             if status == _ffi.DONE:
                 check(lib.interp_call_finish(call, byref(pointer), byref(err)), err)
                 self._result = Result(pointer.value or 0)   # the call stays until it is handed out: its output may be read on
+                if self._failed is not None:
+                    failed, self._failed = self._failed, None
+                    self.close()
+                    raise failed
                 return _ffi.DONE
             if check(status, err) == _ffi.AGAIN:
                 return _ffi.AGAIN
-            self._ahead = _event.from_c(pointer)
+            if lib.interp_event_type(pointer) == _ffi.EV_SCREEN:
+                self._deciding = asyncio.ensure_future(self._decide(_screen.question(pointer), int(lib.interp_event_reply_id(pointer))))
+            else:
+                self._ahead = _event.from_c(pointer)
         return _ffi.OK
+
+    async def _decide(self, question: _screen.Question, number: int) -> None:
+        """Asks the session's `screen`, which may take its time, and gives the answer."""
+        answer: Any = _screen.Deny('Not run: nobody is there to decide about it.')
+        try:
+            if self._session._screen is not None:
+                answer = self._session._screen(question)
+                if inspect.isawaitable(answer):
+                    answer = await answer
+            self._answer(number, answer)
+        except BaseException as e:
+            self._failed = e
+            self._answer(number, _screen.FAILED)
+
+    def _answer(self, number: int, answer: Any) -> None:
+        try:
+            with Use(self._handle) as call:
+                _screen.reply(call, number, answer)
+        except ClosedError:
+            pass    # nobody waits for it any more
 
     def _pointer(self) -> int:
         return self._handle.alive()
@@ -330,8 +360,12 @@ class AsyncSession(Redacts):
     def __init__(self, *, context: Optional[AsyncContext] = None, env: Optional[_config.Env] = None, backend_options: Optional[Mapping[str, Any]] = None,
                  mounts: Optional[Iterable[_config.Mount]] = None, runtimes: Optional[Iterable[_config.PathLike]] = None,
                  interpreters: Optional[Mapping[str, _config.PathLike]] = None, redact: Optional[Rules] = None, cancel: Optional[Cancel] = None,
+                 audit: Optional[_screen.Audit] = None, labels: Optional[Mapping[str, str]] = None, policy: Optional[Mapping[str, Any]] = None,
+                 screen: Optional[_screen.AsyncScreen] = None,
                  **options: 'Unpack[ConfigOptions]') -> None:
-        self._given = (env, backend_options, cancel, options, _config.HostFiles(mounts, runtimes, interpreters), redact)
+        self._given = (env, backend_options, cancel, options, _config.HostFiles(mounts, runtimes, interpreters), redact,
+                       _config.more(audit, labels, policy, screen))
+        self._screen = screen
         self._context = context
         self._handle: Optional[Handle] = None
         self._opened = False
@@ -357,11 +391,11 @@ class AsyncSession(Redacts):
 
     async def _open(self, context: AsyncContext) -> None:
         pointer, call, err = c_void_p(), c_void_p(), c_void_p()
-        env, backend_options, cancel, options, files, redact = self._given
+        env, backend_options, cancel, options, files, redact, more = self._given
         handle = Handle(pointer, lib.interp_session_close, 'session', lib.interp_session_shutdown)
         try:
             with Use(context._handle) as x:
-                config = _config.new_config(x, env, backend_options, cancel, options, files, redact)
+                config = _config.new_config(x, env, backend_options, cancel, options, files, redact, more)
                 try:
                     check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
                 finally:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         """Options of a request, and the files that it brings: names to contents, put before the code runs."""
 
         files: Mapping[Union[str, bytes], _text.TextOrBytes]
+        labels: Mapping[str, str]
 
     class RunOptions(StartOptions, total=False):
         """What `run` takes by name."""
@@ -135,7 +136,8 @@ def _set_files(pointer: c_void_p, files: HostFiles) -> None:
 
 
 def new_config(x: int, env: Optional[Env], backend_options: Optional[Mapping[str, Any]], cancel: Optional[Cancel],
-               values: Mapping[str, Any], files: Optional[HostFiles] = None, redact: Optional[Mapping[str, Any]] = None) -> c_void_p:
+               values: Mapping[str, Any], files: Optional[HostFiles] = None, redact: Optional[Mapping[str, Any]] = None,
+               more: Optional[Mapping[str, Any]] = None) -> c_void_p:
     """A C config, to be freed by the caller."""
     pointer, err = c_void_p(), c_void_p()
     check(lib.interp_config_new(x, byref(pointer), byref(err)), err)
@@ -144,6 +146,9 @@ def new_config(x: int, env: Optional[Env], backend_options: Optional[Mapping[str
         _add_languages(pointer, values.get('languages') or ())
         if env:
             _set_env(lib.interp_config_set_env, pointer, env)
+        if more:
+            text = _text.unparse(more)
+            check(lib.interp_config_set_json(pointer, text, len(text), byref(err)), err)
         if files:
             _set_files(pointer, files)
         if redact:
@@ -169,8 +174,9 @@ def new_request(x: int, language: str, code: _text.TextOrBytes, stream: bool, st
         check(lib.interp_request_set_language(pointer, _text.name(language, 'language'), byref(err)), err)
         text = _text.data(code, 'code')
         check(lib.interp_request_set_code(pointer, text, len(text), byref(err)), err)
+        values = dict(values)
+        labels = values.pop('labels', None)
         if 'files' in values:
-            values = dict(values)
             for name, content in (values.pop('files') or {}).items():
                 path = _text.path(name)
                 text = _text.data(content, 'a file')
@@ -178,6 +184,8 @@ def new_request(x: int, language: str, code: _text.TextOrBytes, stream: bool, st
         if values:
             _set(pointer, _request_setters, _options.REQUEST, 'an exec', {k: v for k, v in values.items() if k != 'args'})
             _add_args(pointer, values.get('args') or ())
+        for key, value in (labels or {}).items():
+            check(lib.interp_request_set_label(pointer, _text.name(key, 'a name of labels'), _text.name(value, 'labels[%r]' % key), byref(err)), err)
         if stream:
             check(lib.interp_request_set_stream(pointer, 1, byref(err)), err)
         if stdin is not None:
@@ -194,3 +202,20 @@ def new_request(x: int, language: str, code: _text.TextOrBytes, stream: bool, st
         lib.interp_request_free(pointer)
         raise
     return pointer
+
+
+def more(audit: Any, labels: Optional[Mapping[str, str]], policy: Optional[Mapping[str, Any]], screen: Any) -> Dict[str, Any]:
+    """What a config takes as JSON only."""
+    values: Dict[str, Any] = {}
+    if audit is not None:
+        from . import _screen
+        if _screen.callback(audit) is not None:
+            raise TypeError('an audit callback is of a context: Context(audit=...)')
+        values['audit'] = _screen.options(audit)
+    if labels:
+        values['labels'] = dict(labels)
+    if policy is not None:
+        values['policy'] = policy
+    if screen is not None:
+        values['screen'] = True
+    return values

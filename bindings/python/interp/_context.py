@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     # A log sink: level (1 error, 2 warning, 3 information, 4 debug) and a line.
     Log = Callable[[int, str], None]
 
+    from ._screen import Audit
+
 # The C function pointers of the sinks in use. They must live until the library has dropped them, which may be after their context's Python object
 # has gone.
 _sinks: Dict[int, Any] = {}
@@ -40,13 +42,17 @@ class _Raised(threading.local):
 class BaseContext(Redacts):
     """What both kinds of contexts share: the C object and the log."""
 
-    def __init__(self, flags: int, log: Optional[Log]) -> None:
+    def __init__(self, flags: int, log: Optional[Log], audit: Optional[Audit] = None, audit_key: Optional[bytes] = None) -> None:
         self._raised = _Raised()
         pointer, err = c_void_p(), c_void_p()
         self._handle = _handle.Handle(pointer, lib.interp_ctx_free, 'context')
         check(lib.interp_ctx_new(flags, byref(pointer), byref(err)), err)
         if log is not None:
             self._set_log(pointer, log)
+        if audit is not None:
+            self._set_audit(pointer, audit, audit_key)
+        elif audit_key is not None:
+            raise TypeError('audit_key goes with audit')
 
     def _redact_handle(self) -> _handle.Handle:
         return self._handle
@@ -73,6 +79,39 @@ class BaseContext(Redacts):
         err = c_void_p()
         check(lib.interp_ctx_set_log(pointer, _sinks[number], number, _drop_sink, byref(err)), err)
 
+    def _set_audit(self, pointer: c_void_p, audit: Audit, key: Optional[bytes]) -> None:
+        from . import _screen
+        _screen.start(pointer, audit, key)
+        tell = _screen.callback(audit)
+        if tell is None:
+            return
+        raised = self._raised
+
+        def sink(_: Any, record: int, size: int, seq: int) -> int:
+            _handle.in_callback(1)
+            try:
+                assert tell is not None
+                tell(ctypes.string_at(record, size - 1).decode('utf-8', 'replace'))
+                return 0
+            except BaseException as e:
+                if raised.first is None:
+                    raised.first = e
+                return 1
+            finally:
+                _handle.in_callback(-1)
+
+        number = next(_numbers)
+        _sinks[number] = _ffi.AUDIT_FN(sink)
+        err = c_void_p()
+        check(lib.interp_audit_set_callback(pointer, _sinks[number], number, _drop_sink, byref(err)), err)
+
+    @property
+    def audit_head(self) -> Tuple[int, str, int]:
+        """The head of the audit trail: number and hash of its last record, to be kept elsewhere, and how many records were dropped."""
+        from . import _screen
+        with _handle.Use(self._handle) as x:
+            return _screen.head(x)
+
     def _reraise(self) -> None:
         """Raises what the log callback raised on this thread during the last call."""
         e = self._raised.first
@@ -91,10 +130,13 @@ class Context(BaseContext):
 
     `log` is called with a level and a line, on whatever thread is inside the library; it may not call this package. What it raises comes out of the
     call
-    during which it was called. Closing a context closes its sessions."""
+    during which it was called. Closing a context closes its sessions.
 
-    def __init__(self, *, log: Optional[Log] = None) -> None:
-        super().__init__(0, log)
+    `audit` starts its audit trail: the path of a file, a callable that is given each record as a line of JSON (and called as `log` is; a record that it raises on
+    counts as not taken), or a mapping of options ({"path": …, "sync": "each", "callback": …}). `audit_key` makes the chain one that only who has the key can write."""
+
+    def __init__(self, *, log: Optional[Log] = None, audit: Optional[Audit] = None, audit_key: Optional[bytes] = None) -> None:
+        super().__init__(0, log, audit, audit_key)
 
     def languages(self, added: Iterable[Mapping[str, Any]] = ()) -> List[Dict[str, Any]]:
         """The languages that there are, and those of `added` (as a session takes `languages`): name, aliases, state (whether kernels keep it),

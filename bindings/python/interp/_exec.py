@@ -6,7 +6,7 @@ from _signal import SIG_BLOCK, SIG_SETMASK, SIGALRM, SIGCHLD, SIGHUP, SIGINT, SI
 from ctypes import byref, c_size_t, c_uint64, c_void_p, create_string_buffer
 from threading import current_thread, main_thread
 
-from . import _event, _ffi, _text
+from . import _event, _ffi, _screen, _text
 from ._context import BaseContext, Cancel
 from ._event import Event
 from ._handle import Handle, Use
@@ -162,6 +162,9 @@ class _Inside:
         while True:
             status = check(lib.interp_call_next(self.call, byref(pointer)), err)
             if status == _ffi.OK:
+                if lib.interp_event_type(pointer) == _ffi.EV_SCREEN:
+                    _screen.ask(self.exec._session._screen, self.call, pointer)
+                    continue
                 event = _event.from_c(pointer)
                 if event is not None:
                     return event
@@ -281,7 +284,7 @@ class Exec:
             handle.end(wait=False)
 
 
-def run(context: BaseContext, call: int) -> Result:
+def run(context: BaseContext, call: int, screen: Optional[_screen.Screen] = None) -> Result:
     """The short way of an exec without events that nobody else can see: wait, finish."""
     out, err = c_void_p(), c_void_p()
     while True:
@@ -289,5 +292,6 @@ def run(context: BaseContext, call: int) -> Result:
         if check(lib.interp_call_finish(call, byref(out), byref(err)), err) != _ffi.AGAIN:
             return Result(out.value or 0)
         while lib.interp_call_next(call, byref(out)) == _ffi.OK:
-            pass
+            if lib.interp_event_type(out) == _ffi.EV_SCREEN:
+                _screen.ask(screen, call, out)
         out.value = None

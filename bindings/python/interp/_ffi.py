@@ -57,6 +57,7 @@ EV_GAP = 2
 EV_DATA = 3
 EV_PROGRESS = 4
 EV_WRITABLE = 5
+EV_SCREEN = 7
 EV_DONE = 8
 EV_LATE_OUTPUT = 9
 EV_SESSION_GONE = 10
@@ -129,6 +130,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_call_kind': (_I32, _POINTER),
     'interp_call_next': (_I32, _POINTER, _OUT),
     'interp_call_output': (_I32, _POINTER, _I32, _U64, _POINTER, _SIZE, _SIZE_OUT, _U64_OUT, _OUT),
+    'interp_call_reply': (_I32, _POINTER, _U64, _I32, _TEXT, _SIZE, _OUT),
     'interp_call_session': (_POINTER, _POINTER),
     'interp_call_set_userdata': (None, _POINTER, _POINTER),
     'interp_call_signal': (_I32, _POINTER, _I32, _OUT),
@@ -180,10 +182,13 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_output_tail_bytes': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_output_tokens': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_pids': (_I32, _POINTER, _U64, _OUT),
+    'interp_config_set_policy': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
     'interp_config_set_pull': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_redact_host': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_redact_off': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_runtime': (_I32, _POINTER, _TEXT, _OUT),
+    'interp_config_set_screen': (_I32, _POINTER, _U64, _OUT),
+    'interp_config_set_screen_timeout_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_session_idle_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_session_lifetime_ms': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_spill_bytes': (_I32, _POINTER, _U64, _OUT),
@@ -222,6 +227,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_event_json': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_event_missing': (_U64, _POINTER),
     'interp_event_offset': (_U64, _POINTER),
+    'interp_event_reply_id': (_U64, _POINTER),
     'interp_event_seq': (_U64, _POINTER),
     'interp_event_session_id': (_TEXT, _POINTER),
     'interp_event_stream': (_I32, _POINTER),
@@ -362,6 +368,7 @@ class Library:
     interp_call_kind: Any
     interp_call_next: Any
     interp_call_output: Any
+    interp_call_reply: Any
     interp_call_session: Any
     interp_call_set_userdata: Any
     interp_call_signal: Any
@@ -413,10 +420,13 @@ class Library:
     interp_config_set_output_tail_bytes: Any
     interp_config_set_output_tokens: Any
     interp_config_set_pids: Any
+    interp_config_set_policy: Any
     interp_config_set_pull: Any
     interp_config_set_redact_host: Any
     interp_config_set_redact_off: Any
     interp_config_set_runtime: Any
+    interp_config_set_screen: Any
+    interp_config_set_screen_timeout_ms: Any
     interp_config_set_session_idle_ms: Any
     interp_config_set_session_lifetime_ms: Any
     interp_config_set_spill_bytes: Any
@@ -455,6 +465,7 @@ class Library:
     interp_event_json: Any
     interp_event_missing: Any
     interp_event_offset: Any
+    interp_event_reply_id: Any
     interp_event_seq: Any
     interp_event_session_id: Any
     interp_event_stream: Any

@@ -33,6 +33,7 @@ CONFIG = {
     'clean_terminal': bool,
     'output_tokens': int,
     'value_bytes': int,
+    'screen_timeout_ms': int,
     'actor': str,
     'change_set': bool,
     'fetch_files_bytes': int,

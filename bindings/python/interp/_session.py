@@ -7,7 +7,7 @@ import warnings
 import weakref
 from ctypes import byref, c_void_p
 
-from . import _config, _event, _exec, _ffi, _text
+from . import _config, _event, _exec, _ffi, _screen, _text
 from ._context import Cancel, Context, default_context
 from ._exec import Exec
 from ._files import Files
@@ -67,18 +67,26 @@ class Session(Redacts):
     `redact` is what must not leave this session, beside what its context has: {"values": {name: value}, "patterns": {name: regex}, "detectors": ...}; detectors are
     True (those on at first), False, [names] or {name: True or False}.
 
+    `policy` are rules for code ({"imports": {"deny": ["os"]}, "commands": {…}, "paths": {…}, "languages": […]}); `screen` is asked before
+    each exec, with a `Question`: None or True lets it run, False or `Deny(reason)` does not, `Rewrite(code)` runs other code. It is called by whoever waits for the exec.
+    `audit` (a path, or options) starts the context's audit trail, `labels` stand on this session's records.
+
     One thread at a time may use it; a second one gets `BusyError`. `shutdown`, `close`, `Exec.cancel` and `Cancel.fire` are for any thread."""
 
     def __init__(self, *, context: Optional[Context] = None, env: Optional[_config.Env] = None, backend_options: Optional[Mapping[str, Any]] = None,
                  mounts: Optional[Iterable[_config.Mount]] = None, runtimes: Optional[Iterable[_config.PathLike]] = None,
                  interpreters: Optional[Mapping[str, _config.PathLike]] = None, redact: Optional[Rules] = None, cancel: Optional[Cancel] = None,
+                 audit: Optional[_screen.Audit] = None, labels: Optional[Mapping[str, str]] = None, policy: Optional[Mapping[str, Any]] = None,
+                 screen: Optional[_screen.Screen] = None,
                  **options: 'Unpack[ConfigOptions]') -> None:
         self._context = context or default_context()
+        self._screen = screen
         pointer, call, err = c_void_p(), c_void_p(), c_void_p()
         self._handle = Handle(pointer, lib.interp_session_close, 'session', lib.interp_session_shutdown)
         try:
             with Use(self._context._handle) as x:
-                config = _config.new_config(x, env, backend_options, cancel, options, _config.HostFiles(mounts, runtimes, interpreters), redact)
+                config = _config.new_config(x, env, backend_options, cancel, options, _config.HostFiles(mounts, runtimes, interpreters), redact,
+                                            _config.more(audit, labels, policy, screen))
                 try:
                     check(lib.interp_session_open_start(x, config, byref(pointer), byref(call), byref(err)), err)
                     _exec.complete(self._context, call.value or 0)
@@ -109,7 +117,7 @@ class Session(Redacts):
         with Use(self._handle) as s:
             try:
                 self._start(s, call, language, code, False, stdin, env, options, cancel, request)
-                return _exec.run(self._context, call.value or 0)
+                return _exec.run(self._context, call.value or 0, self._screen)
             finally:
                 lib.interp_call_free(call)
 

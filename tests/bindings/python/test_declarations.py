@@ -94,7 +94,7 @@ def test_the_registry_of_the_library_is_the_table():
     rows = interp.options()
     kinds = {'text': str, 'number': int, 'switch': bool}
     for scope, table in (('config', _options.CONFIG), ('request', _options.REQUEST)):
-        assert {r['name']: kinds[r['type']] for r in rows if r['scope'] == scope and r['name'] not in ('language', 'stream')} == table
+        assert {r['name']: kinds[r['type']] for r in rows if r['scope'] == scope and r['name'] not in ('language', 'stream', 'screen')} == table
     by_name = {(r['scope'], r['name']): r for r in rows}
     assert by_name['config', 'pids']['default'] == 128 and by_name['config', 'file_bytes']['default'] is None and by_name['config', 'image']['default'] is None
     assert by_name['config', 'timeout_ms']['unit'] == 'ms' and by_name['config', 'timeout_ms']['forever'] and by_name['request', 'stream']['default'] is False
