@@ -369,6 +369,8 @@ void interp__kernel_gone(struct interp_session *s, uint16_t id, int proven)
         k->doomed = 0;   /* somebody wants it again */
         interp__exec_send(s, k->current);
     }
+    if (k->queued)   /* it is asked about */
+        k->doomed = 0;
     if (k->doomed && !k->current) {
         for (struct interp__kernel **p = &s->kernels; *p; p = &(*p)->next)
             if (*p == k) {

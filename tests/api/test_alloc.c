@@ -94,6 +94,7 @@ static int tour(struct heap *h, struct fake *b, uint32_t flags)
     interp_error_free(e);
     e = NULL;
     failed += !known;
+    TRY(interp_audit_open(x, NULL, 0, "0123456789abcdef", 16, &e));
     TRY(interp_cancel_new(x, &t, &e));
     TRY(interp_config_new(x, &c, &e));
     if (c) {
@@ -106,6 +107,8 @@ static int tour(struct heap *h, struct fake *b, uint32_t flags)
         TRY(interp_config_redact_add(c, "B", "another-value-5f", INTERP_NTS, &e));
         if (t)
             TRY(interp_config_set_cancel(c, t, &e));
+        TRY(interp_config_set_json(c, "{\"screen\":true,\"languages\":[\"python\"],\"labels\":{\"a\":\"b\"},\"policy\":{\"imports\":{\"deny\":[\"os\",\"sys\"]},\"paths\":{\"allow\":[\"/workspace\"]}}}", INTERP_NTS, &e));
+        TRY(interp_config_set_label(c, "c", "d", &e));
         (void)interp_config_json(c, NULL);
     }
     TRY(interp_request_new(x, &r, &e));
@@ -115,7 +118,8 @@ static int tour(struct heap *h, struct fake *b, uint32_t flags)
         TRY(interp_request_set_stdin(r, "some input", INTERP_NTS, &e));
         TRY(interp_request_set_env(r, "X", "1", 1, &e));
         TRY(interp_request_set_options(r, "{\"a\":1}", INTERP_NTS, &e));
-        TRY(interp_request_set_json(r, "{\"timeout_ms\":5000,\"stream\":1,\"env\":{\"Y\":\"2\"}}", INTERP_NTS, &e));
+        TRY(interp_request_set_label(r, "e", "f", &e));
+        TRY(interp_request_set_json(r, "{\"timeout_ms\":5000,\"labels\":{\"g\":\"h\"},\"actor\":\"i\",\"stream\":1,\"env\":{\"Y\":\"2\"}}", INTERP_NTS, &e));
     }
     if (c && known && !failed) {
         TRY(interp_session_open_start(x, c, &s, &k, &e));
@@ -126,6 +130,9 @@ static int tour(struct heap *h, struct fake *b, uint32_t flags)
                 st = interp_call_next(k, &ev);
                 if (st == INTERP_DONE || st < 0)
                     break;
+                if (st == INTERP_OK && interp_event_type(ev) == INTERP_EV_SCREEN)   /* an answer may fail; given again it does not */
+                    for (int turn = 0; turn < 2 && interp_call_reply(k, interp_event_reply_id(ev), INTERP_OK, "{\"code\":\"print hello;err there;value 42;flood 200000;stdin\"}", INTERP_NTS, NULL) == INTERP_E_NOMEM; turn++)
+                        failed++;
                 if (st == INTERP_OK)
                     continue;
                 if (tap_now_ns() > end) {

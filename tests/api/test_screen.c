@@ -31,6 +31,16 @@ static interp_call *start(interp_ctx *x, interp_session *s, const char *language
     return c;
 }
 
+/* Asked, allowed, run. */
+static void screened(interp_ctx *x, interp_session *s, const char *code)
+{
+    interp_call *c = start(x, s, "sh", code, NULL);
+    NEED(interp_call_reply(c, asked(c, code), INTERP_OK, NULL, 0, ERR));
+    interp_result *r = finish_exec(c);
+    EXPECT_OK(r);
+    interp_result_free(r);
+}
+
 TEST(rules)
 {
     interp_ctx *x = new_ctx(0);
@@ -126,6 +136,19 @@ TEST(host_decides)
     r = finish_exec(c);
     EXPECT(r, INTERP_OUTCOME_DENIED, "commands", INTERP_STATE_PRESERVED);
     interp_result_free(r);
+    /* the kernel goes while the host thinks, and is wanted again */
+    c = start(x, s, "sh", "echo ${x-fresh}", NULL);
+    id = asked(c, "fresh");
+    interp_call *d = NULL;
+    NEED(interp_session_kernel_delete_start(s, "sh", NULL, &d, ERR));
+    wait_done(d);
+    NEED(interp_call_finish(d, NULL, ERR));
+    interp_call_free(d);
+    NEED(interp_call_reply(c, id, INTERP_OK, NULL, 0, ERR));
+    r = finish_exec(c);
+    EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "fresh\n");
+    interp_result_free(r);
+    screened(x, s, "x=1");
     /* an abandoned question */
     c = start(x, s, "sh", "x=5", NULL);
     asked(c, "x=5");
