@@ -107,7 +107,7 @@ static int tour(struct heap *h, struct fake *b, uint32_t flags)
         TRY(interp_config_redact_add(c, "B", "another-value-5f", INTERP_NTS, &e));
         if (t)
             TRY(interp_config_set_cancel(c, t, &e));
-        TRY(interp_config_set_json(c, "{\"screen\":true,\"languages\":[\"python\"],\"labels\":{\"a\":\"b\"},\"policy\":{\"imports\":{\"deny\":[\"os\",\"sys\"]},\"paths\":{\"allow\":[\"/workspace\"]}}}", INTERP_NTS, &e));
+        TRY(interp_config_set_json(c, "{\"screen\":true,\"labels\":{\"a\":\"b\"},\"policy\":{\"languages\":[\"python\"],\"imports\":{\"deny\":[\"os\",\"sys\"]},\"paths\":{\"allow\":[\"/workspace\"]}}}", INTERP_NTS, &e));
         TRY(interp_config_set_label(c, "c", "d", &e));
         (void)interp_config_json(c, NULL);
     }
