@@ -188,6 +188,8 @@ void interp__session_drive(struct interp_session *s, uint64_t now)
         open_step(s);
     if (!s->gone && l->opened && l->readable)
         interp__peer_read(s);
+    if (!s->gone && l->fault && s->welcomed && interp__now() >= s->life_end)   /* an engine tells of the end that its time has brought */
+        interp__session_outlived(s);
     if (!s->gone && l->fault)
         interp__session_gone(s, interp__error_copy(&s->mem, l->fault));
     if (!s->gone)

@@ -343,7 +343,7 @@ int interp__peer_read(struct interp_session *s)
         if (st != INTERP_OK || n == 0 || n > s->in.cap - s->in.len) {
             interp_error *why = NULL;
             uint64_t idle = interp__now() - s->last_frame;
-            if (!l->fault && s->welcomed && interp__now() >= s->life_end) {   /* the agent's clock began a little after ours */
+            if (s->welcomed && interp__now() >= s->life_end) {   /* the agent's clock began a little after ours */
                 interp__session_outlived(s);
                 return -1;
             }
