@@ -650,7 +650,7 @@ void interp__redact_idle(struct interp_session *s, struct interp__redactor *r, i
 void interp__redact_end(struct interp_session *s, struct interp__redactor *r);
 void interp__redact_text(struct interp_session *s, const void *p, size_t n);   /* a stream of its own */
 void interp__redact_forget(struct interp_session *s);                           /* what those texts had in them is in no result's counts */
-/* Words of a backend's for logs and errors, which may quote a registered value of the context or the session (NULL: none). Gives p itself when nothing is registered; else out holds what it gives, NUL
+/* Words that may quote a secret, for logs, errors and the audit trail: of the context, or the session (not NULL). Gives p itself when that is empty; else out holds what it gives, NUL
    behind. */
 const char *interp__redact_words(interp_ctx *x, const struct interp_session *s, const char *p, size_t n, struct interp__buf *out);
 void interp__redact_result(struct interp_session *s, interp_result *r, struct interp__redact_counts *counts);   /* value, displays, error; then the counts */

@@ -153,7 +153,7 @@ const char *interp__redact_words(interp_ctx *x, const struct interp_session *s, 
 {
     struct interp__redact_set *set = s && !s->v.redact_off ? s->secrets : x->redact;
     interp__buf_init(out, &x->mem);
-    if (!p || interp__redact_set_empty(set))
+    if (!p || !n)
         return p;
     struct interp__redactor *r = interp__redactor_new(set, &x->mem);
     if (!r)

@@ -443,6 +443,23 @@ static int32_t take(void *userdata, const char *record, size_t len, uint64_t seq
 }
 static void gone(void *userdata) { ((struct seen *)userdata)->destroyed++; }
 
+/* Nothing is registered: the built-in detectors alone know it. */
+TEST(detected)
+{
+    static struct seen seen;
+    char token[64], code[160];
+    snprintf(token, sizeof token, "%s%s", "gh", "p_Ab0Cd1Ef2Gh3Ij4Kl5Mn6Op7Qr8St9Uv0Wx1");
+    snprintf(code, sizeof code, "true # %s", token);
+    interp_ctx *x = new_ctx(0);
+    NEED(interp_audit_open(x, "{}", INTERP_NTS, NULL, 0, ERR));
+    NEED(interp_audit_set_callback(x, take, &seen, NULL, ERR));
+    interp_session *s = open_with(x, NULL);
+    EXPECT_RUN(s, "sh", code, "");
+    interp_session_close(s);
+    interp_ctx_free(x);
+    CHECK(strstr(seen.text, "true # [REDACTED:github-token]") && !strstr(seen.text, token + 4));
+}
+
 TEST(callback)
 {
     static struct seen seen;

@@ -36,7 +36,6 @@ void interp__redact_set_free(struct interp__redact_set *s);        /* drops a re
 /* Errors: INVAL (reasons redact-name, redact-short, redact-common, redact-pattern), LIMIT, NOMEM, UNSUPPORTED (no PCRE2 in this build). */
 interp_status interp__redact_set_value(struct interp__redact_set *s, const char *name, const void *p, size_t n, interp_error **err);
 interp_status interp__redact_set_pattern(struct interp__redact_set *s, const char *name, const char *pattern, size_t n, interp_error **err);
-int interp__redact_set_empty(struct interp__redact_set *s);        /* no value and no pattern: detectors alone */
 interp_status interp__redact_set_detector(struct interp__redact_set *s, const char *name, int on, interp_error **err);   /* a detector, a group or "all" */
 void interp__redact_set_default_detectors(struct interp__redact_set *s);   /* those that are on at first, and no others */
 void interp__redact_set_nothing(struct interp__redact_set *s);             /* of one over another: redaction is off */

@@ -427,14 +427,6 @@ interp_status interp__redact_set_pattern(struct interp__redact_set *s, const cha
     return st;
 }
 
-int interp__redact_set_empty(struct interp__redact_set *s)
-{
-    pthread_mutex_lock(&s->lock);
-    int empty = !s->nliterals && !s->npatterns;
-    pthread_mutex_unlock(&s->lock);
-    return empty && (!s->parent || interp__redact_set_empty(s->parent));
-}
-
 interp_status interp__redact_set_detector(struct interp__redact_set *s, const char *name, int on, interp_error **err)
 {
     pthread_mutex_lock(&s->lock);
