@@ -45,6 +45,7 @@ static const struct {
       "  --endpoint ADDRESS where the engine listens: unix:///path, tcp://host:port\n"
       "  --runtime NAME     OCI runtime of the engine, such as runsc\n"
       "  --user UID:GID     whom the sandbox runs as\n"
+      "  --keep DIR         keep the whole output, however long it is, as stdout.gz and stderr.gz in this directory\n"
       "  --json             print the whole result as one JSON object instead\n"
       "\n"
       "Exit code: that of the code (an uncaught exception is 1), or\n"

@@ -15,7 +15,7 @@
 
 struct run {
     /* what the arguments say */
-    const char *language, *file, *code, *stdin_file, **files;
+    const char *language, *file, *code, *stdin_file, *keep_dir, **files;
     size_t file_count;
     struct box_args box;
     int json;
@@ -70,6 +70,8 @@ static int parse(struct run *r, int argc, char **argv)
             r->code = v;
         else if ((v = option_value("--stdin", argc, argv, &i, &missing)))
             r->stdin_file = v;
+        else if ((v = option_value("--keep", argc, argv, &i, &missing)))
+            r->keep_dir = v;
         else if ((v = option_value("--file", argc, argv, &i, &missing)))
             bad = take_file(r, v);
         else if (missing || (bad = box_args_take(&r->box, "run", argc, argv, &i, &missing)) == 1)
@@ -180,9 +182,29 @@ static int failed(const interp_error *err, interp_status st)
     return st == INTERP_E_INVAL || st == INTERP_E_LIMIT ? EXIT_USAGE : EXIT_NO_SANDBOX;
 }
 
+/* The whole of a stream as DIR/NAME.gz, when there was any. 0, or -1: told. */
+static int keep_stream(struct run *r, int32_t stream, const char *name)
+{
+    struct buf path = { 0 };
+    interp_error *err = NULL;
+    if (!interp_result_total_bytes(r->result, stream))
+        return 0;
+    buf_text(&path, r->keep_dir);
+    buf_text(&path, name);
+    *buf_room(&path, 1) = 0;
+    if (interp_result_save(r->result, stream, path.p, &err) != INTERP_OK)
+        error_print(err);
+    buf_free(&path);
+    int bad = err != NULL;
+    interp_error_free(err);
+    return bad ? -1 : 0;
+}
+
 static int show(struct run *r)
 {
     int code = outcome_exit_code(r->result);
+    if (r->keep_dir && (keep_stream(r, INTERP_STREAM_STDOUT, "/stdout.gz") | keep_stream(r, INTERP_STREAM_STDERR, "/stderr.gz")) && !code)
+        code = 1;
     if (r->json) {
         size_t n = 0;
         const char *json = interp_result_json(r->result, &n);
@@ -207,6 +229,8 @@ static int run(struct run *r)
     }
     if (st == INTERP_OK)
         st = interp_config_set_cancel(r->config, r->cancel, &err);
+    if (st == INTERP_OK && r->keep_dir)
+        st = interp_config_set_spill_dir(r->config, r->keep_dir, &err);
     if (st == INTERP_OK)
         st = request(r, &err);
     if (st == INTERP_OK)
@@ -227,8 +251,15 @@ static int read_and_run(struct run *r)
         code = read_all(&r->code_text, r->file, "code");
     if (!code && r->stdin_file)
         code = read_all(&r->stdin_text, r->stdin_file, "input");
+    char *whole = r->keep_dir && !code ? realpath(r->keep_dir, NULL) : NULL;
+    if (r->keep_dir && !code && !whole) {
+        fprintf(stderr, "interp: output can't be kept in %s: %s\n", r->keep_dir, strerror(errno));
+        code = EXIT_USAGE;
+    }
+    r->keep_dir = whole;
     if (!code)
         code = run(r);
+    free(whole);
     interp_call_free(r->call);
     interp_result_free(r->result);
     interp_request_free(r->request);

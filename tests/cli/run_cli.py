@@ -347,6 +347,19 @@ def t_repl_terminal():
         expect(os.path.getsize(folder + '/picture-1.png') == 0, 'written over a file')
 
 
+def t_keep():
+    """The whole output, though the result has only its ends; never over a file that is there."""
+    with tempfile.TemporaryDirectory() as folder:
+        run('python', '-c', 'for i in range(200000): print("line", i)', '--keep', folder, '--json')
+        with gzip.open(folder + '/stdout.gz', 'rb') as f:
+            expect(f.read() == b''.join(b'line %d\n' % i for i in range(200000)), 'another output')
+        expect(os.listdir(folder) == ['stdout.gz'], os.listdir(folder))
+        run('bash', '-c', 'echo again; echo wrong >&2', '--keep', folder, code=1, err_has=b'stdout.gz')
+        with gzip.open(folder + '/stderr.gz', 'rb') as f:
+            expect(f.read() == b'wrong\n', 'another stderr')
+        run('bash', '-c', 'echo', '--keep', folder + '/nonesuch', code=2, err_has=b'nonesuch')
+
+
 def t_doctor():
     code, out, err, _ = interp('doctor')
     expect(code == 0 and out, code, out, err)
