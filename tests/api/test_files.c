@@ -136,7 +136,7 @@ TEST(refusals_say_what_and_why)
 TEST(names_are_bytes)
 {
     static const char *const names[] = { "Simple \xe2\x80\x93 G\xc3\xa9n\xc3\xa9rer la suite.csv", "a b;touch pwned;'\"$(touch pwned2)&.txt", "-rf", "--checkpoint-action=exec=sh x", "new\nline", "\x1b[2J",
-                                         "bad \xff\xfe bytes", " ", "...", "\xe2\x80\xae" "gpj.exe" };
+                                         "bad \xff\xfe bytes", " ", "...", ("\xe2\x80\xae" "gpj.exe") };
     struct box b = new_box(NULL);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         put(&b, names[i], names[i]);
