@@ -190,7 +190,8 @@ def test_text_for_a_model(session):
     assert str(session.python('pass')) == ''
     text = str(session.python('import sys\nsys.stderr.write("warn\\n")\n1/0'))
     assert text.startswith('[stderr]\nwarn\nTraceback') and text.endswith('ZeroDivisionError: division by zero\n[error, exit code 1, state preserved]')
-    assert str(session.bash('sleep 9', timeout_ms=100)).startswith('[timeout, cause wall')
+    text = str(session.bash('sleep 9', timeout_ms=100))
+    assert text.startswith('[hint] ') and '\n[timeout, cause wall' in text
 
 
 def test_options_are_checked():
