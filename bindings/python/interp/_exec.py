@@ -114,19 +114,6 @@ def send_signal(call: int, number: int) -> None:
     check(lib.interp_call_signal(call, _text.number(int(number), 'number'), byref(err)), err)
 
 
-class _Free:
-    """Frees a call from inside its session, so that nobody closes that meanwhile; or after it has gone."""
-
-    __slots__ = ('session',)
-
-    def __init__(self, session: Handle) -> None:
-        self.session = session
-
-    def __call__(self, call: int) -> None:
-        with Use(self.session, child=True):
-            lib.interp_call_free(call)
-
-
 class _Inside:
     """A use of an exec: its call and its session are held."""
 
@@ -192,7 +179,7 @@ class Exec:
 
     def __init__(self, session: 'Session', call: c_void_p, cancel: Optional[Cancel]) -> None:
         self._session, self._cancel = session, cancel
-        self._handle = Handle(call, _Free(session._handle), 'exec', None if cancel is None else lambda _: cancel.fire())
+        self._handle = Handle(call, lib.interp_call_free, 'exec', None if cancel is None else lambda _: cancel.fire(), session._handle)
         self._result: Optional[Result] = None
         self._told = False
 

@@ -160,7 +160,7 @@ class Reader:
         self._session = session
         s = session._handle.enter()
         try:
-            self._handle = Handle(begin(s, what), _exec._Free(session._handle), 'file')
+            self._handle = Handle(begin(s, what), lib.interp_call_free, 'file', None, session._handle)
         finally:
             session._handle.leave()
 

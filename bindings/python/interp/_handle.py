@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _forks = 0                                            # how often this process has been forked off since the import
 _callback = threading.local()                         # .depth: inside a callback of the library
-_put_off: List[Tuple[Callable[[int], Any], int]] = []  # frees that came inside a callback, where the library may not be called
+_put_off: List[Tuple[Callable[[Any], Any], Any]] = []  # frees that came inside a callback, where the library may not be called
 
 
 def _in_child() -> None:
@@ -44,13 +44,18 @@ def release(free: Callable[[int], Any], pointer: int) -> None:
     if getattr(_callback, 'depth', 0):
         _put_off.append((free, pointer))
         return
+    flush()
+    free(pointer)
+
+
+def flush() -> None:
+    """Does what was put off."""
     while _put_off:
         try:
             earlier = _put_off.pop()
         except IndexError:
             break
         earlier[0](earlier[1])
-    free(pointer)
 
 
 class Use:
@@ -77,16 +82,17 @@ class Handle:
     It owns what is in its `box` from the start, also when C fills that later: nothing can be thrown between a C function that makes an object and the one who
     frees it."""
 
-    __slots__ = ('box', '_free', '_hurry', '_what', '_lock', '_uses', '_ending', '_claimer', '_freeing', '_gone', '_waiters', '_fork', '_kept')
+    __slots__ = ('box', '_free', '_parent', '_hurry', '_what', '_lock', '_uses', '_ending', '_claimer', '_gone', '_waiters', '_fork', '_kept')
 
-    def __init__(self, pointer: Union[int, c_void_p], free: Callable[[int], Any], what: str, hurry: Optional[Callable[[int], Any]] = None) -> None:
+    def __init__(self, pointer: Union[int, c_void_p], free: Callable[[int], Any], what: str, hurry: Optional[Callable[[int], Any]] = None,
+                 parent: Optional['Handle'] = None) -> None:
         self.box = pointer if isinstance(pointer, c_void_p) else c_void_p(pointer)
         self._free, self._what, self._hurry = free, what, hurry
+        self._parent = parent             # it is freed from inside that, or after it has gone
         self._lock = threading.RLock()    # re-entrant: a signal handler may close what it interrupted
         self._uses: Dict[int, Tuple[int, ref[Use]]] = {}   # who is inside: id of a use -> its thread, and whether it lives
         self._ending = False     # no new users
-        self._claimer = 0        # the thread that is about to free it, no other may
-        self._freeing = False    # it has begun to
+        self._claimer = 0        # the thread that frees it, no other may
         self._gone = False
         self._waiters: List[threading.Event] = []
         self._fork = _forks
@@ -162,9 +168,9 @@ class Handle:
         True when it is gone."""
         if self._fork != _forks:
             # no lock: the thread that held it at the fork is not here
+            self._ending = True
             if not self._gone:
-                self._ending = self._freeing = self._gone = True
-                release(self._free, self._pointer)
+                self._free_once()
             return True
         event = None
         with self._lock:
@@ -196,7 +202,7 @@ class Handle:
 
     def _claim(self) -> bool:
         """Whether this thread is to free it now: nobody is inside, and nobody else does. One that was thrown out of freeing before it had begun may come again."""
-        if not self._ending or self._freeing:
+        if not self._ending or self._gone:
             return False
         if self._uses:
             self._uses = {key: use for key, use in self._uses.copy().items() if use[1]() is not None}
@@ -208,7 +214,7 @@ class Handle:
 
     def __del__(self) -> None:
         # the owner's own __del__ may have been thrown out of
-        if not getattr(self, '_freeing', True):
+        if not getattr(self, '_gone', True):
             self.end(wait=False)
 
     def _waiter(self) -> Optional[threading.Event]:
@@ -219,15 +225,25 @@ class Handle:
         return event
 
     def _finish(self) -> None:
-        mine = False
+        """Frees it. Whoever is thrown out of here before that has happened may come again, and does: `_claim` lets the thread in."""
+        if getattr(_callback, 'depth', 0):
+            _put_off.append((Handle._finish, self))
+            return
+        flush()
+        if self._parent is None:
+            self._free_once()
+        else:
+            with Use(self._parent, child=True):
+                self._free_once()
+
+    def _free_once(self) -> None:
         try:
-            with self._lock:
-                mine = not self._freeing
-                self._freeing = True
-            if mine:
-                release(self._free, self._pointer)
+            pointer = self.box.value
+            if pointer:
+                # A handler runs between calls only, and there is none between these two lines: what is no longer in the box is freed.
+                self.box.value = None
+                self._free(pointer)
         finally:
-            if mine:
-                self._gone = True
-                for event in self._waiters:
-                    event.set()
+            self._gone = True
+            for event in self._waiters:
+                event.set()
