@@ -106,7 +106,7 @@ stage unit 300 meson.sh unit "$build/gcc" 2
 stage agent 300 agent.sh
 stage kernels 400 kernels.sh
 stage backend 400 backend.sh
-stage api 400 meson.sh api
+stage api 400 meson.sh api "$build/gcc" 3
 stage cases-root 300 cases.sh behaviours root
 stage cases-user 300 cases.sh behaviours user
 stage reported-root 400 cases.sh reported root

@@ -8,5 +8,5 @@ if ! setup "$build/san-$1" gcc -Db_sanitize="$kinds" -Db_lundef=false >"$log" 2>
     finish
 fi
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
-counted "sanitizer $1" "$python" "$root/tests/common/meson_tests.py" "$build/san-$1" --jobs 2 --slow 4 unit api
+counted "sanitizer $1" "$python" "$root/tests/common/meson_tests.py" "$build/san-$1" --jobs 3 --slow 4 unit api
 finish
