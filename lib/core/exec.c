@@ -86,7 +86,7 @@ static void build_code(struct interp_session *s, struct interp__exec *e, const i
     int changed = e->kernel->env_version != s->env_version;
     e->env_version = s->env_version;
     if (e->kernel->language->kind == WIRE_KIND_SCRIPT) {
-        if (changed)
+        if (changed && !e->kernel->language->oneshot)   /* those get a new kernel when they are sent: nothing stands in front of their code */
             interp__env_changes_shell(s, &e->code);
         interp__buf_add(&e->code, r->code.p, r->code.len);
         return;
@@ -233,6 +233,12 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
     uint64_t now = interp__now(), left = e->timeout;
     if (e->attaching || interp__changes_before(s, e))
         return;   /* it comes when its files are there */
+    if (k->language->oneshot && k->state != INTERP__KERNEL_DEAD && k->env_version != s->env_version) {   /* waits with an environment that is no longer the session's */
+        k->current = NULL;
+        k->queued = e;   /* sent when that one is gone */
+        interp__kernel_stop(s, k);
+        return;
+    }
     if (left != INTERP__NEVER) {
         uint64_t end = interp__after(e->started, left);
         left = end > now ? end - now : 1;
@@ -259,7 +265,7 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
     interp__peer_frame(s, WIRE_EXEC, 0, 0, b.p, (size_t)(o.p - b.p));
     interp__buf_free(&b);
     e->sent = 1;
-    k->env_version = e->env_version;   /* or newer: a start has just brought it */
+    k->env_version = k->language->oneshot ? s->env_version : e->env_version;   /* or newer: a start has just brought it */
     e->heard = now;
     s->execs_sent += !e->own;
     if (e->cancelled)
@@ -502,6 +508,7 @@ static void finish(struct interp_session *s, struct interp__exec *e)
         k->queued = NULL;
         interp__exec_send(s, k->current);
     } else if (k->language->oneshot && !k->current && k->state == INTERP__KERNEL_DEAD && started && !s->gone && !k->stopping) {
+        k->env_version = s->env_version;
         interp__kernel_start(s, k, READY_NS);   /* takes away what was built, and is there for the next exec */
         interp__session_flush(s);
     }

@@ -113,7 +113,8 @@ static interp_status rewrite(struct interp__exec *e, const void *p, size_t n)
         interp__kframe_put(h, &f);
         interp__buf_add(&next, h, sizeof h);
         interp__buf_add(&next, e->code.p + KFRAME_HEADER, json);
-    }
+    } else   /* what the session's environment has changed by */
+        interp__buf_add(&next, e->code.p, e->code.len - e->asked.len);
     interp__buf_add(&next, p, n);
     if (next.bad) {
         interp__buf_free(&next);

@@ -80,6 +80,24 @@ TEST(own_language)
     free_box(&b);
 }
 
+/* Variables that a session sets and unsets while it runs: code of such languages is text that nothing may stand in front of, and their kernels are there before the exec. */
+TEST(environment_while_it_runs)
+{
+    struct box b = new_box(OWN);
+    static const char code[] = "echo \"${A-none} ${PAGER-none}\"; exit 0";
+    EXPECT_RUN(b.s, "toy", code, "none cat\n");
+    OK(interp_session_set_env(b.s, "A", "it's \"q\" $HOME", INTERP_NTS, ERR));
+    OK(interp_session_unset_env(b.s, "PAGER", ERR));
+    EXPECT_RUN(b.s, "toy", code, "it's \"q\" $HOME none\n");
+    EXPECT_RUN(b.s, "toy", code, "it's \"q\" $HOME none\n");
+    OK(interp_session_unset_env(b.s, "A", ERR));
+    interp_result *r = exec_with(b.x, b.s, "toy", "bad $A", NULL);
+    EXPECT(r, INTERP_OUTCOME_ERROR, "compile", INTERP_STATE_PRESERVED);
+    interp_result_free(r);
+    EXPECT_RUN(b.s, "toy", code, "none none\n");
+    free_box(&b);
+}
+
 TEST(signals_and_limits)
 {
     struct box b = new_box(OWN);

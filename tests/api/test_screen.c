@@ -126,6 +126,12 @@ TEST(host_decides)
     EXPECT_OK(r);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "1 rewritten\n");
     interp_result_free(r);
+    NEED(interp_session_set_env(s, "SET_LATER", "it's there", INTERP_NTS, ERR));   /* it comes with the next code, whoever wrote that */
+    c = start(x, s, "sh", "x=6", NULL);
+    NEED(interp_call_reply(c, asked(c, "x=6"), INTERP_OK, "{\"code\":\"echo $SET_LATER $x\"}", INTERP_NTS, ERR));
+    r = finish_exec(c);
+    EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "it's there 1\n");
+    interp_result_free(r);
     c = start(x, s, "sh", "x=4", NULL);
     NEED(interp_call_reply(c, asked(c, "x=4"), INTERP_OK, "{\"code_base64\":\"cm0gLXJmIC8=\"}", INTERP_NTS, ERR));
     r = finish_exec(c);
