@@ -154,14 +154,13 @@ static void said(void *userdata, int32_t level, const char *text)
 
 /* ---- API */
 
-static interp_status open_trail(interp_ctx *x, const struct interp__json *j, const void *key, size_t nkey, const char *text, size_t len, interp_error **err)
+/* Under audit_lock. */
+static interp_status start_trail(interp_ctx *x, const struct interp__json *j, const void *key, size_t nkey, const char *text, size_t len, interp_error **err)
 {
     struct interp__audit *a = NULL;
     interp_status st;
     pthread_mutex_lock(&x->lock);
-    int have = x->audit != NULL || x->audit_opening, same = x->audit && text && x->audit_json && strlen(x->audit_json) == len && !memcmp(x->audit_json, text, len);
-    if (!have)
-        x->audit_opening = 1;
+    int have = x->audit != NULL, same = x->audit && text && x->audit_json && strlen(x->audit_json) == len && !memcmp(x->audit_json, text, len);
     pthread_mutex_unlock(&x->lock);
     if (same)   /* sessions of one host with the same config */
         return INTERP_OK;
@@ -180,13 +179,19 @@ static interp_status open_trail(interp_ctx *x, const struct interp__json *j, con
     }
     pthread_mutex_lock(&x->lock);
     x->audit = a;
-    x->audit_opening = 0;
     if (!st) {
         x->audit_json = copy;
         copy = NULL;
     }
     pthread_mutex_unlock(&x->lock);
     interp__free(&x->mem, copy);
+    return st;
+}
+static interp_status open_trail(interp_ctx *x, const struct interp__json *j, const void *key, size_t nkey, const char *text, size_t len, interp_error **err)
+{
+    pthread_mutex_lock(&x->audit_lock);
+    interp_status st = start_trail(x, j, key, nkey, text, len, err);
+    pthread_mutex_unlock(&x->audit_lock);
     return st;
 }
 

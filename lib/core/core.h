@@ -148,7 +148,7 @@ struct interp_ctx {
     uint64_t close_timeout;
     struct interp__redact_set *redact;             /* has a lock of its own */
     struct interp__audit *audit;                   /* has a lock of its own, and is the context's to its end */
-    uint8_t audit_opening;
+    pthread_mutex_t audit_lock;                    /* whoever starts a trail holds it meanwhile, so that others of the same config wait for that */
     char *audit_json;                              /* the config's text that started it; NULL: interp_audit_open did */
     interp_audit_fn audit_fn;
     void *audit_data;

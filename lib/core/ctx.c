@@ -119,8 +119,10 @@ static void destroy(interp_ctx *x)
         x->log_destroy(x->log_data);
         interp__callback(0);
     }
-    if (!forked)
+    if (!forked) {
         pthread_mutex_destroy(&x->lock);
+        pthread_mutex_destroy(&x->audit_lock);
+    }
     struct interp__mem m = x->mem;
     interp__free(&m, x);
 }
@@ -156,6 +158,7 @@ interp_status interp_ctx_new_alloc(uint32_t flags, interp_realloc_fn fn, void *u
     x->loop.mem = &x->mem;
     atomic_init(&x->refs, 1);
     pthread_mutex_init(&x->lock, NULL);
+    pthread_mutex_init(&x->audit_lock, NULL);
     x->redact = (struct interp__redact_set *)(void *)((char *)x + at);
     interp__redact_set_init(x->redact, &x->mem);
     x->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

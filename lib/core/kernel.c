@@ -294,8 +294,9 @@ static void facts(struct interp_session *s, struct interp__kernel *k, const stru
         uint32_t i = interp__json_member(&j, 0, "version");
         const struct interp__json_node *n = i ? interp__json_at(&j, i) : NULL;
         if (n && n->type == INTERP__JSON_STRING) {
-            interp__redact_text(s, interp__json_string(&j, n), n->text_len < 64 ? n->text_len : 64);
-            k->version = interp__strndup(&s->mem, s->redacted.p, s->redacted.len);
+            interp__redact_text(s, interp__json_string(&j, n), n->text_len);   /* all of it, then cut: a cut could hide a secret's end */
+            size_t len = s->redacted.len > 64 ? interp__utf8_whole((const char *)s->redacted.p, 64) : s->redacted.len;
+            k->version = interp__strndup(&s->mem, s->redacted.p, len);
         }
     }
     interp__json_free(&j);

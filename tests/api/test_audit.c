@@ -569,6 +569,46 @@ TEST(threads)
     drop_dir();
 }
 
+static pthread_barrier_t together;
+static interp_ctx *together_ctx;
+static void *opens_with(void *p)
+{
+    interp_config *c = p;
+    interp_session *s = NULL;
+    interp_error *err = NULL;
+    pthread_barrier_wait(&together);
+    interp_status st = interp_session_open(together_ctx, c, &s, &err);
+    interp_error_free(err);
+    return (void *)(intptr_t)st;
+}
+/* Sessions of one config in threads: one starts the trail, the others wait for that instead of being refused. */
+TEST(opened_together)
+{
+    enum { N = 6 };
+    char json[200];
+    make_dir();
+    pthread_barrier_init(&together, NULL, N);
+    for (int turn = 0; turn < 10; turn++) {
+        pthread_t t[N];
+        interp_ctx *x = together_ctx = new_ctx(0);
+        interp_config *c = new_config(x, NULL);
+        snprintf(json, sizeof json, "{\"backend\":\"none-such\",\"audit\":{\"path\":\"%s\"}}", path);   /* no sandbox is needed: the trail comes first */
+        NEED(interp_config_set_json(c, json, INTERP_NTS, ERR));
+        for (int i = 0; i < N; i++)
+            REQUIRE(!pthread_create(&t[i], NULL, opens_with, c));
+        for (int i = 0; i < N; i++) {
+            void *st = NULL;
+            pthread_join(t[i], &st);
+            CHECK_INT((intptr_t)st, INTERP_E_NOT_FOUND);
+        }
+        interp_config_free(c);
+        interp_ctx_free(x);
+    }
+    pthread_barrier_destroy(&together);
+    CHECK_STR(verified(), "ok");
+    drop_dir();
+}
+
 TEST(config_key)
 {
     char json[300];
