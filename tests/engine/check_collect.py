@@ -56,6 +56,7 @@ def made(b, name, **changes):
 
 def test_dead_owners(b):
     p = child(b, "s = b.open(); t = b.open(); s.exec('bash', 'sleep 1000 & sleep 1000 &'); print(s.info()['reached']['container'], t.info()['reached']['container'], flush=True); sys.stdin.read()")
+    mine = None
     try:
         names = line(p).split()
         mine = b.open()
@@ -72,8 +73,9 @@ def test_dead_owners(b):
         want(len([1 for kind, _ in removed if kind == 'container']) == 2, 'removed %s', removed)
         want(own in left, 'gc removed our own')
         run(mine, 'sh', 'echo')
-        mine.close()
     finally:
+        if mine:
+            mine.close()
         end(p)
 
 

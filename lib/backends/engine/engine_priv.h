@@ -162,6 +162,7 @@ struct interp__box {
     int64_t pid;                       /* of the process that made it: a forked child may only forget */
     char pull_error[512];              /* an `error` line among a pull's */
     /* unsure: a request that makes a container was sent and not answered, so there may yet come one */
+    uint8_t gc_tries;
     uint8_t closing, killing, ending, gone;   /* ending: the container's end has been asked for; gone: and is proven */
     unsigned end_tries;
 };
@@ -179,6 +180,7 @@ void interp__box_release(struct interp__box *b);                                
 void interp__image_forget(struct interp__box *b);                                      /* what is remembered of this image may be wrong */
 /* gc.c: what dead owners left */
 void interp__gc_list(struct interp__box *b);
+void interp__gc_next(struct interp__box *b);                                           /* what is to be removed now */
 void interp__gc_answered(struct interp__box *b, int good);
 void interp__gc_leave(struct interp__box *b, const char *name);                        /* a container that could not be removed in time */
 /* end.c: kill and close */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define LATE_NS UINT64_C(600000000000)
+#define TRIES   5u                      /* at a container: 1.5 s */
 
 static const char *label(const struct interp__json *j, uint32_t i, const char *name)
 {
@@ -127,7 +128,7 @@ static int found(struct interp__box *b)
     return r;
 }
 
-static void next(struct interp__box *b)
+void interp__gc_next(struct interp__box *b)
 {
     int volumes = b->stage == ENGINE_GC_VOLUMES || b->stage == ENGINE_GC_VOLUME;
     char path[160];
@@ -142,9 +143,21 @@ static void next(struct interp__box *b)
     }
 }
 
+/* A container whose owner has just died is ending by itself, and an engine may stumble over that (Podman 4.3: 500): asked again shortly, it is gone or can be removed. */
+static int later(struct interp__box *b)
+{
+    if (b->stage != ENGINE_GC_REMOVE || (b->rest.code == CURLE_OK && b->rest.status == 404) || b->gc_tries >= TRIES)
+        return 0;
+    b->retry_at = interp__after(interp__now(), UINT64_C(50000000) << b->gc_tries++);
+    return 1;
+}
+
 void interp__gc_answered(struct interp__box *b, int good)
 {
     if (b->stage == ENGINE_GC_REMOVE || b->stage == ENGINE_GC_VOLUME) {
+        if (!good && later(b))
+            return;
+        b->gc_tries = 0;
         if (good) {                        /* else it is gone, or in use: nothing to tell */
             struct interp__buf o;
             interp__buf_init(&o, &b->mem);
@@ -156,5 +169,5 @@ void interp__gc_answered(struct interp__box *b, int good)
         interp__buf_drop(&b->dead, strlen((char *)b->dead.p) + 1);
     } else if (found(b))
         return;
-    next(b);
+    interp__gc_next(b);
 }

@@ -639,6 +639,7 @@ static void again(struct interp__box *b)
     case ENGINE_HELPER_LOOK: look_at_agent(b); break;
     case ENGINE_VOLUME_WAIT: find_volume(b); break;
     case ENGINE_CONNECT: attaching(b); break;
+    case ENGINE_GC_REMOVE: interp__gc_next(b); break;
     default: break;
     }
 }
