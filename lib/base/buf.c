@@ -75,6 +75,14 @@ void interp__buf_drop(struct interp__buf *b, size_t n)
     b->len -= n;
 }
 
+void interp__buf_used(struct interp__buf *b, size_t *at)
+{
+    if (*at < b->len - *at)
+        return;
+    interp__buf_drop(b, *at);
+    *at = 0;
+}
+
 const char *interp__buf_text(struct interp__buf *b)
 {
     if (interp__buf_reserve(b, 1))

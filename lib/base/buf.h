@@ -17,5 +17,6 @@ void interp__buf_add(struct interp__buf *b, const void *p, size_t n);
 void interp__buf_str(struct interp__buf *b, const char *s);
 void interp__buf_fmt(struct interp__buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void interp__buf_drop(struct interp__buf *b, size_t n);                /* removes n bytes from the start */
+void interp__buf_used(struct interp__buf *b, size_t *at);                 /* the first *at bytes are done with: taken away, and *at 0, once no more than they stays behind them */
 const char *interp__buf_text(struct interp__buf *b);                   /* puts a NUL behind the bytes; NULL when bad */
 #endif

@@ -462,6 +462,7 @@ struct interp__file {                              /* work on files: it outlives
     uint64_t limit, size, taken, offset, heard;    /* size: announced by a put; taken of its bytes so far; heard: of it, or of the host, last */
     size_t path_len, other_len;
     char *path, *other;
+    size_t input_at;                               /* of input: sent so far */
     struct interp__buf input, reply;
 };
 struct interp_session {

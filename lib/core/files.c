@@ -86,14 +86,14 @@ void interp__file_pump(struct interp_session *s, struct interp__file *f)
     if (f->cancelled || f->input_ended || f->op != WIRE_FILE_PUT)
         return;
     if (f->input.len) {
-        size_t n = interp__peer_send(s, f->channel, f->input.p, f->input.len, 0, &f->tx_credit, !f->input_closed);
-        f->input_ended = f->input_closed && n == f->input.len;
-        interp__buf_drop(&f->input, n);
+        f->input_at = interp__peer_send(s, f->channel, f->input.p, f->input.len, f->input_at, &f->tx_credit, !f->input_closed);
+        f->input_ended = f->input_closed && f->input_at == f->input.len;
+        interp__buf_used(&f->input, &f->input_at);
     } else if (f->input_closed) {
         interp__peer_frame(s, WIRE_DATA, WIRE_FLAG_END, f->channel, NULL, 0);
         f->input_ended = 1;
     }
-    if (f->want_room && f->call && f->input.len <= QUEUE / 2) {
+    if (f->want_room && f->call && f->input.len - f->input_at <= QUEUE / 2) {
         struct interp_event *v = interp__event_new(s, INTERP_EV_WRITABLE, NULL, 0);
         if (v) {
             f->want_room = 0;
@@ -118,6 +118,7 @@ void interp__file_cancel(struct interp_session *s, struct interp__file *f)
         return;
     f->cancelled = 1;
     interp__buf_free(&f->input);
+    f->input_at = 0;
     interp__buf_free(&f->reply);
     if (f->sent) {
         uint8_t b[2] = { (uint8_t)f->channel, (uint8_t)(f->channel >> 8) };
@@ -157,7 +158,7 @@ interp_status interp__file_write(struct interp_call *c, const void *p, size_t n,
     size_t at = 0;
     if (f->sent && !f->input.len)     /* without a copy in between, as far as there is credit */
         at = interp__peer_send(s, f->channel, p, n, 0, &f->tx_credit, 1);
-    size_t room = f->input.len < QUEUE ? QUEUE - f->input.len : 0, rest = n - at < room ? n - at : room;
+    size_t waits = f->input.len - f->input_at, room = waits < QUEUE ? QUEUE - waits : 0, rest = n - at < room ? n - at : room;
     if (interp__buf_reserve(&f->input, rest)) {
         f->input.bad = 0;
         rest = 0;
