@@ -90,6 +90,10 @@ static const struct rule refused[] = {
     { "ioctl", EPERM, 1, { { 1, LOW, 0x5423 } } },       /* TIOCSETD */
     { "ioctl", EPERM, 1, { { 1, LOW, 0xC020660B } } },   /* FS_IOC_FIEMAP: where on the host's disk */
     { "ioctl", EPERM, 1, { { 1, LOW, 0x80111500 } } },   /* FS_IOC_GETFSUUID */
+    { "ioctl", ENOTTY, 1, { { 1, 0xff00, 0x9400 } } },   /* btrfs (and reflinks): a snapshot shows the whole of what a mounted directory is a part of */
+    { "ioctl", ENOTTY, 1, { { 1, 0xff00, 0xbc00 } } },   /* bcachefs: the same */
+    { "ioctl", EPERM, 1, { { 1, LOW, 0x40806685 } } },   /* FS_IOC_ENABLE_VERITY: makes a file unchangeable for good, by a descriptor for reading */
+    { "ioctl", EPERM, 1, { { 1, LOW, 0x800c6613 } } },   /* FS_IOC_SET_ENCRYPTION_POLICY: the same for an empty directory */
     { "setrlimit", EPERM, 1, { { 0, LOW, 4 } } },        /* RLIMIT_CORE: lowered from 1 to 0, a host's piped core handler would run (lock.c) */
     { "prlimit64", EPERM, 2, { { 1, LOW, 4 }, { 2, 0, 1 } } },   /* ... but reading it is fine: mask 0 stands for "is not 0" */
     { "sync", 0, 0, { { 0, 0, 0 } } },                   /* answer 0, do nothing: they would make the host write its disks */
@@ -130,10 +134,11 @@ static const struct rule refused_shared[] = {
     { "ioctl", EPERM, 1, { { 1, LOW, 0x401c5820 } } }    /* FS_IOC_FSSETXATTR: project ids of quotas */
 };
 
-/* Without namespaces: what reaches others. Sockets, since a path or a name leads to other programs' and Landlock does not look at connect; SysV and POSIX queues, which
+/* Without namespaces: what reaches others. Sockets, since a path or a name leads to other programs' and Landlock does not look at connect (of a pair, datagrams can be sent
+   to any path; type RAW is the same); SysV and POSIX queues, which
    one namespace of the whole machine has; watches, which tell of files that can't be read; what changes how other processes of this id run. */
 static const struct rule refused_bare[] = {
-    { "socket", EACCES, 0, { { 0, 0, 0 } } }, { "inotify_init", EPERM, 0, { { 0, 0, 0 } } }, { "inotify_init1", EPERM, 0, { { 0, 0, 0 } } },
+    { "socket", EACCES, 0, { { 0, 0, 0 } } }, { "socketpair", EACCES, 1, { { 1, 15, SOCK_DGRAM } } }, { "socketpair", EACCES, 1, { { 1, 15, SOCK_RAW } } }, { "inotify_init", EPERM, 0, { { 0, 0, 0 } } }, { "inotify_init1", EPERM, 0, { { 0, 0, 0 } } },
     { "mq_open", ENOSYS, 0, { { 0, 0, 0 } } }, { "mq_unlink", ENOSYS, 0, { { 0, 0, 0 } } }, { "shmat", ENOSYS, 0, { { 0, 0, 0 } } }, { "shmctl", ENOSYS, 0, { { 0, 0, 0 } } },
     { "setpriority", EPERM, 1, { { 1, 0, 1 } } }, { "setpriority", EPERM, 1, { { 0, LOW, 2 } } }, { "sched_setscheduler", EPERM, 1, { { 0, 0, 1 } } },
     { "sched_setparam", EPERM, 1, { { 0, 0, 1 } } }, { "sched_setaffinity", EPERM, 1, { { 0, 0, 1 } } },

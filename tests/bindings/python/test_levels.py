@@ -120,7 +120,7 @@ def test_files():
         other = subprocess.Popen(['sleep', '60'])
         with interp.Session(isolation='landlock') as s:
             s.python("""if 1:
-                import os, signal, socket, subprocess
+                import fcntl, os, signal, socket, subprocess
                 def t(f, *a, **k):
                     try:
                         return f(*a, **k)
@@ -135,7 +135,8 @@ def test_files():
             pid, us = other.pid, os.getpid()
             for code in ('os.kill(%d, 9)' % pid, 'os.kill(%d, 0)' % us, "open('/proc/%d/environ')" % us, "open('/proc/%d/mem')" % pid, 'os.setpriority(os.PRIO_PROCESS, %d, 19)' % pid,
                          'os.setpriority(os.PRIO_USER, 0, 19)', 'os.sched_setaffinity(%d, {0})' % pid, 'socket.socket(socket.AF_UNIX).connect("%s/socket")' % secret,
-                         'socket.socket()', 'socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)', "open('/etc/shadow')", "os.listdir('/')", "os.listdir('/proc')", "open('/dev/tty')",
+                         'socket.socket()', 'socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)', 'socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)',
+                         'socket.socketpair(socket.AF_UNIX, 3 | socket.SOCK_CLOEXEC)', 'fcntl.ioctl(open("f", "w"), 0x40806685, bytes(128))', "open('/etc/shadow')", "os.listdir('/')", "os.listdir('/proc')", "open('/dev/tty')",
                          "open('/usr/new', 'w')", "os.listdir(os.environ['TMPDIR'] + '/../run')", "os.listdir(os.environ['TMPDIR'] + '/../run/c')",
                          "os.mkdir(os.environ['TMPDIR'] + '/../run/p/x')", "os.rename(os.environ['TMPDIR'] + '/../run/s', 'y')"):
                 got = s.python('t(lambda: %s)' % code).value
