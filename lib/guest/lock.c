@@ -194,10 +194,18 @@ static void user_landlock(void)
     allow(rules, "/dev", FS_READ_FILE | FS_WRITE_FILE);
     allow(rules, "/run/interp/p", FS_READ_FILE | FS_WRITE_FILE);
     allow(rules, "/run/interp/s", work & ~(uint64_t)FS_READ_DIR);
-    /* what is below a place of the user's has its rights already, and there he could put a link in our way */
-    for (uint32_t i = 0; i < boot_state.boot.nsources; i++)
-        if (boot_state.boot.source[i].share == BOOT_SHARE_RW && !shares_in_work(boot_state.boot.source[i].guest))
-            allow(rules, boot_state.boot.source[i].guest, boot_state.boot.source[i].file ? work & FILE_RIGHTS : work);
+    /* what is below a place of the user's has its rights already, and there he could put a link in our way; so he could where one of these is below another */
+    static const struct open_how_k no_links = { O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+    for (uint32_t i = 0; i < boot_state.boot.nsources; i++) {
+        const struct boot_source *s = &boot_state.boot.source[i];
+        if (s->share != BOOT_SHARE_RW || shares_in_work(s->guest))
+            continue;
+        struct landlock_path_k p = { s->file ? work & FILE_RIGHTS : work, (int32_t)sys_openat2(AT_FDCWD, s->guest, &no_links) };
+        if (p.fd < 0)
+            continue;                  /* he moved it: then he has no right to it */
+        lock_must(sys_landlock_rule(rules, &p), s->guest);
+        sys_close(p.fd);
+    }
     lock_must(sys_landlock_restrict(rules), "landlock");
     sys_close(rules);
 }
@@ -208,17 +216,23 @@ static void filter(const struct boot_filter *code, uint32_t n)
     lock_must(sys_seccomp_filter(&p), "seccomp");
 }
 
-/* Where a directory of the host is a bind and not an overlay, its unix sockets could be reached: then none can be made. */
+/* Where a directory of the host is a bind and not an overlay, its unix sockets could be reached: then none can be made, and
+   no pair whose datagrams could be sent to a path (type RAW is the same). */
 static void refuse_unix_sockets(void)
 {
 #if defined(__x86_64__)
-    enum { SOCKET = 41 };
+    enum { SOCKET = 41, SOCKETPAIR = 53 };
 #else
-    enum { SOCKET = 198 };
+    enum { SOCKET = 198, SOCKETPAIR = 199 };
 #endif
     static const struct boot_filter code[] = {
         { 0x20, 0, 0, 0 },             /* the call's number; the allow-list has looked at the architecture */
-        { 0x15, 0, 3, SOCKET },
+        { 0x15, 5, 0, SOCKET },
+        { 0x15, 0, 7, SOCKETPAIR },
+        { 0x20, 0, 0, 24 },            /* low half of argument 1: type and flags */
+        { 0x54, 0, 0, 15 },
+        { 0x15, 3, 0, 2 },
+        { 0x15, 2, 3, 3 },
         { 0x20, 0, 0, 16 },            /* low half of argument 0 */
         { 0x15, 0, 1, AF_UNIX },
         { 0x06, 0, 0, 0x00050000 | E_ACCES },

@@ -61,15 +61,38 @@ class MountAttacks:
                 fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def help_N03(self):
-        with directory() as d, socket.socket(socket.AF_UNIX) as listener:
+        with directory() as d, socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
             listener.bind(d + '/svc.sock')
             listener.listen(4)
-            os.chmod(d + '/svc.sock', 0o777)
+            log.bind(d + '/log.sock')
+            log.setblocking(False)
+            for name in ('/svc.sock', '/log.sock'):
+                os.chmod(d + name, 0o777)
             for mode in ('ro', 'rw'):
                 with self.mounted((d, '/c', mode)) as s:
                     x = s.exec('python', 'import errno, os, socket\nout = []\nfor path in ("/c/svc.sock", "/proc/self/cwd/../c/svc.sock"):\n  try:\n    socket.socket(socket.AF_UNIX).connect(path)\n'
-                               '    out.append("CONNECTED")\n  except OSError as e:\n    out.append(errno.errorcode[e.errno])\nprint(*out)')
-                    expect(x.outcome == 'ok' and b'CONNECTED' not in x.bytes('stdout'), mode, x)
+                               '    out.append("CONNECTED")\n  except OSError as e:\n    out.append(errno.errorcode[e.errno])\n'
+                               'for kind in (2, 3):\n  for how in ("connect", "sendto"):\n    try:\n      a, b = socket.socketpair(socket.AF_UNIX, kind)\n'
+                               '      out.append("CONNECTED" if a.connect("/c/log.sock") or a.send(b"x") else "") if how == "connect" else out.append("CONNECTED" if a.sendto(b"x", "/c/log.sock") else "")\n'
+                               '    except OSError as e:\n      out.append(errno.errorcode[e.errno])\n'
+                               'a, b = socket.socketpair()\na.send(b"pair")\nout.append(b.recv(9).decode())\nprint(*out)')
+                    expect(x.outcome == 'ok' and b'CONNECTED' not in x.bytes('stdout') and b'pair' in x.bytes('stdout'), mode, x)
+                    try:
+                        expect(not log.recv(9), 'it arrived')
+                    except BlockingIOError:
+                        pass
+
+    def more_nested_writable(self):
+        """A link where a writable mount was below another one gives the next kernel no right to what it leads to."""
+        with directory() as d, directory() as inner:
+            os.makedirs(d + '/a/b')
+            for path in (d, d + '/a', d + '/a/b', inner):
+                os.chmod(path, 0o777)
+            with self.mounted((d, '/data', 'rw'), (inner, '/data/a/b', 'rw')) as s:
+                x = s.exec('sh', 'cd /data && mv a z && mkdir a && ln -s / a/b && echo moved')
+                expect(x.bytes('stdout') == b'moved\n', x)
+                x = s.exec('python', 'try:\n  print(open("/proc/self/comm", "w").write("x"))\nexcept OSError as e:\n  print(e.errno)\nprint(open("/data/f", "w").write("xyz"))')
+                expect(x.bytes('stdout') == b'13\n3\n', x)
 
     def help_N04(self):
         with directory() as d:
