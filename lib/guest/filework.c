@@ -26,7 +26,7 @@ uint8_t file_type_of(uint16_t mode)
 
 static uint64_t mtime_of(const struct statx_k *s)
 {
-    return (uint64_t)(s->mtime.sec * (int64_t)NSEC + s->mtime.nsec);
+    return (uint64_t)s->mtime.sec * NSEC + s->mtime.nsec;
 }
 
 static void describe(struct wire_file_done *d, const struct statx_k *s)

@@ -2,6 +2,7 @@
    time before the grace ends the whole tree, with proof. */
 #include "guest.h"
 
+#define UNHEARD_MOST 64         /* signals that a supervisor has not confirmed */
 #define LOOK_LEAST (10 * MSEC)
 #define LOOK_MOST  (1000 * MSEC)
 
@@ -76,6 +77,8 @@ void ladder_signal(const uint8_t id[WIRE_ID], uint8_t sig)
 {
     for (struct kernel *k = kernels; k < kernels + KERNELS; k++)
         if (k->x.phase == X_RUN && k->stage == K_READY && memcmp(k->x.id, id, WIRE_ID) == 0) {
+            if (k->unheard >= UNHEARD_MOST)
+                return; /* as the kernel does with a signal that is pending: the order that ends it all must find room */
             k->x.asked |= sig == SIGINT;
             order(k, SUP_SIGNAL, sig);
             return;

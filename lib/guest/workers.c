@@ -134,7 +134,7 @@ static void end(struct worker *w)
         sys_kill(w->pid, SIGKILL);
     sys_close(w->control);
     sys_close(w->in);
-    if (w->out >= 0 && pipes[w->out].use == PIPE_FILE)
+    if (w->out >= 0)
         pipe_close(w->out);
     *w = (struct worker){ .gen = w->gen, .control = -1, .in = -1, .out = -1 };
 }
@@ -349,15 +349,19 @@ int workers_step(void)
                 w->told_end = 1, tell(w, WORK_END);
         }
         uint32_t before = w->credit;
-        if (w->heard && w->relayed < w->done.bytes && pipes[w->out].use == PIPE_FILE)
-            pipes[w->out].ready = 1;  /* what it said it wrote is there */
-        more |= pipe_relay(w->out, w->channel, &w->credit, NULL);
+        if (w->out >= 0) {
+            if (w->heard && w->relayed < w->done.bytes)
+                pipes[w->out].ready = 1;  /* what it said it wrote is there */
+            more |= pipe_relay(w->out, w->channel, &w->credit, NULL);
+            if (!pipes[w->out].use)
+                w->out = -1;          /* its end: that entry may be another's from here on */
+        }
         w->relayed += before - w->credit;
         if (!w->heard)
             continue;
         if (w->relayed == w->done.bytes)
             finish(w, 0);
-        else if (w->relayed > w->done.bytes || pipes[w->out].use != PIPE_FILE)
+        else if (w->relayed > w->done.bytes || w->out < 0)
             finish(w, WIRE_FILE_LOST);
     }
     return more;
