@@ -27,6 +27,18 @@ static int make_in(int base, const char *name, mode_t mode, uint32_t owner)
     return fchmodat(base, name, mode, 0) < 0 ? -1 : fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW);
 }
 
+/* A directory that user code has closed. Never what a link points to: where user code may still run, or its links can't be removed, that is a file of the host's. */
+static void open_up(int dir, const char *name)
+{
+    char path[32];
+    int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    (void)chmod(path, 0700);
+    close(fd);
+}
+
 /* One piece of emptying a directory into nothing, or up into its parent. 0: empty, 1: there may be more, -1: it can't be. */
 static int clear(int dir, int parent, unsigned *number, unsigned *left)
 {
@@ -49,10 +61,11 @@ static int clear(int dir, int parent, unsigned *number, unsigned *left)
         --*left;
         if (unlinkat(dir, e->d_name, 0) == 0 || unlinkat(dir, e->d_name, AT_REMOVEDIR) == 0)
             continue;
-        (void)fchmodat(dir, e->d_name, 0700, 0);
+        open_up(dir, e->d_name);
         if (parent >= 0) {
             snprintf(up, sizeof up, "up%u", ++*number);
-            r = renameat(dir, e->d_name, parent, up) < 0 ? -1 : 0;
+            if (renameat(dir, e->d_name, parent, up) < 0)
+                r = errno == ENOTEMPTY || errno == EEXIST ? 1 : -1;   /* of a removal that was cut off: another name next time */
             moved++;
             continue;
         }
