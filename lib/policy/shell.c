@@ -308,8 +308,8 @@ static void array(struct shell *s)   /* a=( … ), after the bracket */
 /* One word into s->word and s->flags. */
 static void word(struct shell *s)
 {
-    size_t open = SIZE_MAX;   /* where an unquoted brace is */
-    int set = 0;
+    size_t open = SIZE_MAX;   /* from where on no comma or dot has been looked for behind an unquoted brace */
+    int set = 0, several = 0;
     s->word.len = 0;
     s->flags = 0;
     const char *from = s->p;
@@ -368,8 +368,11 @@ static void word(struct shell *s)
                 s->flags |= PATTERN;
             else if (c == '{' && open == SIZE_MAX)
                 open = s->word.len;
-            else if (c == '}' && open != SIZE_MAX && (memchr(s->word.p + open, ',', s->word.len - open) || memchr(s->word.p + open, '.', s->word.len - open)))
-                s->flags |= PATTERN;   /* {a,b} */
+            else if (c == '}' && open != SIZE_MAX) {   /* {a,b} */
+                several |= memchr(s->word.p + open, ',', s->word.len - open) || memchr(s->word.p + open, '.', s->word.len - open);
+                open = s->word.len;
+                s->flags |= several ? PATTERN : 0;
+            }
             interp__buf_add(&s->word, s->p++, 1);
         }
         if (s->word.bad)
@@ -644,6 +647,7 @@ static int defined(const struct shell *s)
         if (n == s->word.len && !memcmp(name, s->word.p, n))
             return 1;
         i += n + 1;
+        *s->work += 1 + n / 8;   /* names may be long, and looked for at each command */
     }
     return 0;
 }

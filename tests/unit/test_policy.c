@@ -160,6 +160,32 @@ TEST(hostile)
     free(code);
 }
 
+/* Work that grows with the square of the code's size would not end here. */
+TEST(long_code)
+{
+    enum { N = 4 << 20 };
+    const char *const rules = "{\"commands\":{\"deny\":[\"rm\"]}}";
+    char *code = malloc(N + 1);
+    REQUIRE(code);
+    memset(code, '}', N);   /* one word of braces, in which no comma ever comes; then one does */
+    memcpy(code, "echo {", 6);
+    code[N] = 0;
+    CHECK_STR(check(rules, "sh", code), "");
+    memcpy(code + N - 8, ",}; rm x", 8);
+    CHECK_STR(check(rules, "sh", code), "commands");
+    size_t at = 0;   /* functions with long names, and as many commands as there is room for */
+    for (int i = 0; i < 64; i++) {
+        memset(code + at, 'a' + i % 26, N / 128);
+        at += N / 128;
+        at += (size_t)sprintf(code + at, "%d() { :; }\n", i);
+    }
+    while (at + 2 < N)
+        code[at++] = 'b', code[at++] = '\n';
+    code[at] = 0;
+    CHECK_STR(check(rules, "sh", code), "commands");   /* more than is looked at */
+    free(code);
+}
+
 TEST(bad_rules)
 {
     static const char *const wrong[] = { "[]", "{\"import\":{}}", "{\"imports\":[]}", "{\"imports\":{\"deny\":\"os\"}}", "{\"imports\":{\"deny\":[1]}}", "{\"imports\":{\"deny\":[\"\"]}}", "{\"imports\":{\"python\":{},\"deny\":[]}}", "{\"paths\":{\"deny\":[\"etc\"]}}",
