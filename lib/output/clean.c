@@ -160,7 +160,7 @@ static void cut_line(struct interp__clean *c, struct line *l, size_t n)
 }
 static void blank(struct line *l, size_t from, size_t to)
 {
-    for (size_t i = from; i < to && i < l->n; i++) {
+    for (size_t i = from; i < to && i < l->n && i - from < SHIFT_MAX; i++) {   /* no screen is wider */
         touch(l, i);
         l->cell[i] = ' ';
     }
