@@ -227,6 +227,8 @@ static interp_status settle_values(struct interp_session *s, interp_error **err)
         v->memory = v->workspace * 2;
     if (!v->file_set)
         v->file = v->workspace;
+    if (v->screen && v->screen_timeout >= v->session_idle)   /* the agent hears nothing while the host thinks */
+        return interp__fail(&s->mem, err, INTERP_E_INVAL, "option-range", "screen_timeout_ms is not below session_idle_ms: the sandbox would end itself while the host is asked");
     if (v->tokens_set && !v->head_set)   /* as many bytes as so many tokens can have */
         v->head = interp__min(v->tokens * 3 / 4 * INTERP__TOKEN_BYTES + INTERP__TOKEN_BYTES, 64 << 20);
     if (v->tokens_set && !v->tail_set)

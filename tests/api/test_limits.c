@@ -169,7 +169,8 @@ TEST(values)
 {
     interp_ctx *x = new_ctx(0);
     interp_config *c = new_config(x, "{\"cpu_ms\":5,\"idle_output_ms\":\"forever\",\"session_lifetime_ms\":5000}");
-    EXPECT_JSON(interp_config_json(c, NULL), strlen(interp_config_json(c, NULL)), "d['cpu_ms'] == 5 and d['idle_output_ms'] == 'forever' and d['session_lifetime_ms'] == 5000");
+    const char *json = interp_config_json(c, NULL);   /* borrowed until the next call */
+    EXPECT_JSON(json, strlen(json), "d['cpu_ms'] == 5 and d['idle_output_ms'] == 'forever' and d['session_lifetime_ms'] == 5000");
     SAYS(interp_config_set_cpu_ms(c, 0, ERR), INTERP_E_INVAL, "cpu_ms");
     SAYS(interp_config_set_session_lifetime_ms(c, 999, ERR), INTERP_E_INVAL, "session_lifetime_ms");
     interp_request *r = new_request(x, NULL, NULL, NULL);
@@ -178,7 +179,8 @@ TEST(values)
     interp_request_free(r);
     interp_config_free(c);
     c = new_config(x, NULL);
-    EXPECT_JSON(interp_config_json(c, NULL), strlen(interp_config_json(c, NULL)), "d['cpu_ms'] == d['idle_output_ms'] == d['session_lifetime_ms'] == 'forever'");
+    json = interp_config_json(c, NULL);
+    EXPECT_JSON(json, strlen(json), "d['cpu_ms'] == d['idle_output_ms'] == d['session_lifetime_ms'] == 'forever'");
     interp_config_free(c);
     interp_ctx_free(x);
 }

@@ -188,6 +188,10 @@ TEST(python_rewrite)
 TEST(nobody_decides)
 {
     interp_ctx *x = new_ctx(0);
+    interp_config *bad = new_config(x, "{\"screen\":true,\"screen_timeout_ms\":60000,\"session_idle_ms\":60000}");
+    interp_session *refused = NULL;
+    SAYS(interp_session_open(x, bad, &refused, ERR), INTERP_E_INVAL, "session_idle_ms");
+    interp_config_free(bad);
     interp_session *s = open_with(x, "{\"screen\":true,\"screen_timeout_ms\":200}");
     interp_call *c = start(x, s, "sh", "echo hello", "{\"timeout_ms\":50}");
     uint64_t id = asked(c, "hello");

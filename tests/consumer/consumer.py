@@ -12,7 +12,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COUNTS = {'passed': 0, 'failed': 0, 'skipped': 0}
-HEADERS = {'interp.h', 'base.h', 'config.h', 'files.h', 'session.h', 'redact.h', 'result.h', 'backend.h', 'options.h', 'interp.hpp'}
+HEADERS = {'interp.h', 'base.h', 'config.h', 'files.h', 'session.h', 'redact.h', 'result.h', 'backend.h', 'options.h', 'audit.h', 'interp.hpp'}
 
 
 def run(argv, **kw):
