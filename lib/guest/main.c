@@ -19,6 +19,21 @@ void ep_want_out(int fd, int on, enum ep_kind kind, uint32_t gen, uint32_t index
     sys_epoll_ctl(A.ep, EPOLL_CTL_MOD, fd, &e);
 }
 
+/* Each supervisor ends its own tree; what hangs on us lost its supervisor. One that does not get on (stopped by code that has its id) is
+   ended after a while, and its tree comes to us. */
+static void end_strays(int patience)
+{
+    unsigned n = proc_scan(-1);
+    proc_mark_tree(n, A.pid, 0, 0);
+    for (unsigned i = 0; i < n; i++) {
+        int spared = 0;
+        for (const struct kernel *k = kernels; k < kernels + KERNELS; k++)
+            spared |= patience && k->stage && k->supervisor_pid == procs[i].pid;
+        if (procs[i].mark && !spared)
+            sys_kill(procs[i].pid, SIGKILL);
+    }
+}
+
 _Noreturn void agent_end(int code)
 {
     stream_flush();
@@ -28,7 +43,13 @@ _Noreturn void agent_end(int code)
         for (struct kernel *k = kernels; k < kernels + KERNELS; k++)
             if (k->supervisor >= 0)
                 sys_close(k->supervisor);
-        for (int i = 0; i < 200 && sys_wait4(-1, NULL, WNOHANG | W_ALL, NULL) != -E_CHILD; i++) {
+        for (int i = 0; A.facts.bare || i < 200; i++) {   /* bare: the host takes our end for the proof */
+            long r;
+            while ((r = sys_wait4(-1, NULL, WNOHANG | W_ALL, NULL)) > 0)
+                ;
+            if (r == -E_CHILD)
+                break;
+            end_strays(i < 100);
             struct timespec_k t = { 0, 5 * (int64_t)MSEC };
             sys_ppoll(NULL, 0, &t);
         }

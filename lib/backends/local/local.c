@@ -13,6 +13,7 @@
 #ifndef P_PIDFD
 #  define P_PIDFD 3
 #endif
+#define BARE_END_NS UINT64_C(500000000)
 #define RMDIR_TRIES 200u
 
 static uint64_t now(void)
@@ -40,6 +41,17 @@ static void send_kill(struct interp__local_box *b)
 {
     if (b->dead || b->gone || b->pidfd < 0)
         return;
+    /* Without a PID namespace nobody but the agent can end what has lost its supervisor. The end of its stream asks it to; that it does is not relied on. */
+    if (b->life >= 0 && b->stage == LOCAL_OPEN) {
+        if (!b->kill_at) {
+            b->kill_at = now() + BARE_END_NS;
+            (void)shutdown(b->stream, SHUT_RDWR);
+        }
+        if (now() < b->kill_at) {
+            b->h->timer(b->l, b->kill_at);
+            return;
+        }
+    }
     interp__local_group_kill(&b->group);
     (void)syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, 0, 0);
 }
@@ -237,6 +249,8 @@ static void local_advance(void *inst)
             b->h->notify(b->l, INTERP_LINK_READABLE);
         }
     }
+    if (b->kill_at)
+        send_kill(b);
     reap(b);
     if (b->gone && !was_gone && b->killing)
         b->h->notify(b->l, INTERP_LINK_KILLED);

@@ -191,6 +191,7 @@ struct interp__local_box {
     int gone;                          /* reaped, and nothing of it is left */
     int dead;                          /* reaped */
     int level;                         /* INTERP_ISOLATION_*; 0: with namespaces */
+    uint64_t kill_at;                  /* bare: the agent has been asked to end, and is killed then; 0: not asked */
     int life;                          /* bare: at its end nothing of the sandbox is left (boot.h); -1: none */
     int falling;                       /* to try: INTERP_ISOLATION_LANDLOCK, PROCESS */
     struct interp__local_base base;

@@ -192,6 +192,27 @@ def test_nothing_is_left(fence):
         ''' % bool(fence))
 
 
+def test_nothing_is_left_without_its_supervisor():
+    """Without scopes code that has the agent's id may kill or stop what watches over it: what it leaves ends with the session all the same."""
+    behind(PROCESS, '''
+        if ROOT:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+        for deed in ('KILL', 'STOP'):
+            s = interp.Session(isolation='process')
+            pids = [int(p) for p in s.bash('setsid sleep 300 >/dev/null 2>&1 & echo $!; (setsid sleep 300 >/dev/null 2>&1 & echo $!)').stdout.split()]
+            assert len(pids) == 2 and not any(gone(p) for p in pids), pids
+            s.bash('kill -%s $PPID' % deed, timeout_ms=2000, grace_ms=300)
+            s.close()
+            for _ in range(100):
+                if all(gone(p) for p in pids):
+                    break
+                time.sleep(0.05)
+            assert all(gone(p) for p in pids), (deed, pids)
+        ''')
+
+
 def test_mounts_at_their_own_path():
     behind(LANDLOCK, '''
         import shutil, tempfile
