@@ -165,7 +165,7 @@ void interp_config_free(interp_config *c)
     interp__ctx_unref(x);
 }
 
-static interp_status enter(interp_config *c, interp_error **err)
+interp_status interp__config_enter(interp_config *c, interp_error **err)
 {
     if (!c)
         return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the config is NULL");
@@ -177,7 +177,7 @@ static interp_status enter(interp_config *c, interp_error **err)
 
 interp_status interp_config_set_env(interp_config *c, const char *name, const void *value, size_t n, interp_error **err)
 {
-    interp_status st = enter(c, err);
+    interp_status st = interp__config_enter(c, err);
     if (st)
         return st;
     st = interp__env_set(&c->env, &c->ctx->mem, name, value, n, ENV_NAMES, ENV_BYTES, err);
@@ -197,7 +197,7 @@ static interp_status set_policy(struct interp__policy **to, const struct interp_
 }
 interp_status interp_config_set_policy(interp_config *c, const char *json, size_t len, interp_error **err)
 {
-    interp_status st = enter(c, err);
+    interp_status st = interp__config_enter(c, err);
     if (st)
         return st;
     struct interp__json j = { 0 };
@@ -214,7 +214,7 @@ interp_status interp_config_set_policy(interp_config *c, const char *json, size_
 
 interp_status interp_config_set_label(interp_config *c, const char *name, const char *value, interp_error **err)
 {
-    interp_status st = enter(c, err);
+    interp_status st = interp__config_enter(c, err);
     if (st)
         return st;
     st = interp__label_set(&c->labels, &c->ctx->mem, name, value, err);
@@ -224,7 +224,7 @@ interp_status interp_config_set_label(interp_config *c, const char *name, const 
 
 interp_status interp_config_set_cancel(interp_config *c, interp_cancel *t, interp_error **err)
 {
-    interp_status st = enter(c, err);
+    interp_status st = interp__config_enter(c, err);
     if (st)
         return st;
     interp_cancel *old = c->cancel;
@@ -236,7 +236,7 @@ interp_status interp_config_set_cancel(interp_config *c, interp_cancel *t, inter
 
 interp_status interp_config_set_extra(interp_config *c, const char *key, const char *json, size_t len, interp_error **err)
 {
-    interp_status st = enter(c, err);
+    interp_status st = interp__config_enter(c, err);
     if (st)
         return st;
     struct interp__json j;
@@ -298,7 +298,7 @@ static interp_status languages(struct interp_config *c, const struct interp__jso
 
 interp_status interp_config_add_language(interp_config *c, const char *json, size_t len, interp_error **err)
 {
-    interp_status st = enter(c, err);
+    interp_status st = interp__config_enter(c, err);
     if (st)
         return st;
     struct interp__json j;
@@ -361,7 +361,7 @@ static interp_status apply(struct interp_config *to, const struct interp__json *
 
 interp_status interp_config_set_json(interp_config *c, const char *json, size_t len, interp_error **err)
 {
-    interp_status st = enter(c, err);
+    interp_status st = interp__config_enter(c, err);
     if (st)
         return st;
     const struct interp__mem *m = &c->ctx->mem;
@@ -431,7 +431,7 @@ interp_status interp_config_set_json(interp_config *c, const char *json, size_t 
 
 const char *interp_config_languages_json(interp_config *c, size_t *len)
 {
-    if (enter(c, NULL))
+    if (interp__config_enter(c, NULL))
         return NULL;
     struct interp__buf *b = &c->json;
     struct interp__oneshot *own = NULL;
@@ -448,7 +448,7 @@ const char *interp_config_languages_json(interp_config *c, size_t *len)
 
 const char *interp_config_json(interp_config *c, size_t *len)
 {
-    if (enter(c, NULL))
+    if (interp__config_enter(c, NULL))
         return NULL;
     struct interp__buf *b = &c->json;
     interp__buf_free(b);

@@ -248,6 +248,7 @@ interp_status interp__request_copy(struct interp__request_values *to, const stru
 void interp__request_clear(struct interp__request_values *v, const struct interp__mem *m);
 void interp__options_json(struct interp__buf *out, const struct interp__config_values *v);   /* members, no braces */
 int  interp__option_known(int is_request, const char *name);
+interp_status interp__config_enter(interp_config *c, interp_error **err);       /* checks it and takes its guard: interp__leave */
 void interp__config_prepare(interp_config *c);                                  /* may block: backend or endpoint have changed */
 
 /* ---------------------------------------------------------------- languages.c */

@@ -261,20 +261,10 @@ void interp__host_files_spec(const struct interp__host_files *h, struct interp__
 
 /* ---- the setters */
 
-static interp_status enter(interp_config *c, interp_error **err)
-{
-    if (!c)
-        return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the config is NULL");
-    interp_status st = interp__ctx_check(c->ctx, err);
-    if (!st && interp__enter(&c->guard))
-        st = interp__fail(&c->ctx->mem, err, INTERP_E_BUSY, "thread", "another thread is using this config");
-    return st;
-}
-
 interp_status interp_config_add_mount(interp_config *c, const char *source, const char *target, const char *mode, interp_error **err)
 {
     uint32_t flags = 0;
-    interp_status st = enter(c, err);
+    interp_status st = interp__config_enter(c, err);
     if (st)
         return st;
     st = mode_flags(&c->ctx->mem, mode, &flags, err);
@@ -286,7 +276,7 @@ interp_status interp_config_add_mount(interp_config *c, const char *source, cons
 
 interp_status interp_config_add_runtime(interp_config *c, const char *directory, interp_error **err)
 {
-    interp_status st = enter(c, err);
+    interp_status st = interp__config_enter(c, err);
     if (st)
         return st;
     st = interp__mount_add(&c->files, &c->ctx->mem, directory, NULL, INTERP_MOUNT_RUNTIME, err);
@@ -296,7 +286,7 @@ interp_status interp_config_add_runtime(interp_config *c, const char *directory,
 
 interp_status interp_config_set_interpreter(interp_config *c, const char *language, const char *path, interp_error **err)
 {
-    interp_status st = enter(c, err);
+    interp_status st = interp__config_enter(c, err);
     if (st)
         return st;
     st = interp__interpreter_set(&c->files, &c->ctx->mem, language, path, err);

@@ -214,14 +214,10 @@ void interp__redactions_json(const struct interp__redactions *l, struct interp__
 
 static interp_status of_config(interp_config *c, enum kind kind, const char *name, const void *p, size_t n, uint64_t on, interp_error **err)
 {
-    if (!c)
-        return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the config is NULL");
-    const struct interp__mem *m = &c->ctx->mem;
-    interp_status st = interp__ctx_check(c->ctx, err);
-    if (!st && interp__enter(&c->guard))
-        return interp__fail(m, err, INTERP_E_BUSY, "thread", "another thread is using this config");
+    interp_status st = interp__config_enter(c, err);
     if (st)
         return st;
+    const struct interp__mem *m = &c->ctx->mem;
     st = on > 1 ? interp__fail(m, err, INTERP_E_INVAL, "option-range", "a detector is switched on with 1 or off with 0") : add(&c->redactions, m, kind, name, p, n, on == 1, err);
     interp__leave(&c->guard);
     return st;

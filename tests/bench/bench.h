@@ -46,6 +46,7 @@ struct helper { pid_t pid; FILE *to, *from; };
 int helper_start(struct helper *h, char *const argv[]);        /* 0, or -1 */
 double helper_ask(struct helper *h, const char *line);         /* < 0: it could not */
 void helper_end(struct helper *h);
+int ipykernel_start(struct helper *h, const char *name, char *code);   /* one that runs code (NULL: x=1) in ipykernel; -1: noted why not */
 
 /* ---- many.c */
 void many_sessions(const char *name);

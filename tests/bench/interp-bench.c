@@ -76,16 +76,9 @@ static void exec_bash(const char *name) { exec_trip(name, "bash", ":"); }
 /* Ours and theirs in turns of 20 execs: each finds the caches as it left them, as in a session in use. */
 static void ipykernel_turns(const char *name)
 {
-    char *argv[] = { "/usr/bin/python3", BENCH_DIR "/ipykernel_floor.py", NULL };
     struct helper h;
-    if (!have(argv[0]) || helper_start(&h, argv)) {
-        note(name, "no /usr/bin/python3");
+    if (ipykernel_start(&h, name, NULL))
         return;
-    }
-    if (helper_ask(&h, "go") < 0) {
-        note(name, "no ipykernel and jupyter_client for /usr/bin/python3");
-        return;
-    }
     interp_ctx *x = b_ctx();
     interp_session *s = b_open(x, NULL);
     interp_request *r = b_request(x, "python", "x=1", NULL);

@@ -127,19 +127,27 @@ void output_flood_memory(const char *name)
     interp_ctx_free(x);
 }
 
+int ipykernel_start(struct helper *h, const char *name, char *code)
+{
+    char *argv[] = { "/usr/bin/python3", BENCH_DIR "/ipykernel_floor.py", code, NULL };
+    if (!have(argv[0]) || helper_start(h, argv)) {
+        note(name, "no /usr/bin/python3");
+        return -1;
+    }
+    if (helper_ask(h, "go") < 0) {
+        note(name, "no ipykernel and jupyter_client for /usr/bin/python3");
+        helper_end(h);
+        return -1;
+    }
+    return 0;
+}
+
 void output_prints(const char *name)
 {
     static char code[] = "for i in range(10000): print('%05d ' % i + 'x' * 93)";
-    char *argv[] = { "/usr/bin/python3", BENCH_DIR "/ipykernel_floor.py", code, NULL };
     struct helper h;
-    if (!have(argv[0]) || helper_start(&h, argv)) {
-        note(name, "no /usr/bin/python3");
+    if (ipykernel_start(&h, name, code))
         return;
-    }
-    if (helper_ask(&h, "go") < 0) {
-        note(name, "no ipykernel and jupyter_client for /usr/bin/python3");
-        return;
-    }
     interp_ctx *x = b_ctx();
     interp_session *s = b_open(x, NULL);
     interp_request *r = b_request(x, "python", code, "{\"stream\":1}");

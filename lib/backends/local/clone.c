@@ -60,22 +60,16 @@ static inline __attribute__((always_inline)) long raw(long nr, long a, long b, l
     return r;
 }
 
+/* The call; the child runs the function that r12 names, with r13, and ends by exit_group. */
+#  define CALL_AND_CHILD \
+    "syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\txor %%ebp, %%ebp\n\tmov %%r13, %%rdi\n\tcall *%%r12\n\tmov %%eax, %%edi\n\tmov $231, %%eax\n\tsyscall\n\thlt\n1:"
+
 static BARE long clone_call(struct args *a, int (*fn)(void *), void *arg)
 {
     long r;
     register int (*f)(void *) __asm__("r12") = fn;
     register void *p __asm__("r13") = arg;
-    __asm__ volatile("syscall\n\t"
-                     "test %%rax, %%rax\n\t"
-                     "jnz 1f\n\t"
-                     "xor %%ebp, %%ebp\n\t"
-                     "mov %%r13, %%rdi\n\t"
-                     "call *%%r12\n\t"
-                     "mov %%eax, %%edi\n\t"
-                     "mov $231, %%eax\n\t"          /* exit_group */
-                     "syscall\n\t"
-                     "hlt\n"
-                     "1:"
+    __asm__ volatile(CALL_AND_CHILD
                      : "=a"(r)
                      : "a"((long)SYS_clone3), "D"(a), "S"(sizeof *a), "r"(f), "r"(p)
                      : "rcx", "r11", "memory");
@@ -94,6 +88,9 @@ static inline __attribute__((always_inline)) long raw(long nr, long a, long b, l
     return x0;
 }
 
+/* The call; the child runs the function that x19 names, with x20, and ends by exit_group. */
+#  define CALL_AND_CHILD "svc 0\n\tcbnz x0, 1f\n\tmov x29, xzr\n\tmov x0, x20\n\tblr x19\n\tmov x8, #94\n\tsvc 0\n\tbrk 1\n1:"
+
 static BARE long clone_call(struct args *a, int (*fn)(void *), void *arg)
 {
     register long x8 __asm__("x8") = SYS_clone3;
@@ -101,15 +98,7 @@ static BARE long clone_call(struct args *a, int (*fn)(void *), void *arg)
     register long x1 __asm__("x1") = (long)sizeof *a;
     register int (*f)(void *) __asm__("x19") = fn;
     register void *p __asm__("x20") = arg;
-    __asm__ volatile("svc 0\n\t"
-                     "cbnz x0, 1f\n\t"
-                     "mov x29, xzr\n\t"
-                     "mov x0, x20\n\t"
-                     "blr x19\n\t"
-                     "mov x8, #94\n\t"              /* exit_group */
-                     "svc 0\n\t"
-                     "brk 1\n"
-                     "1:"
+    __asm__ volatile(CALL_AND_CHILD
                      : "+r"(x0)
                      : "r"(x8), "r"(x1), "r"(f), "r"(p)
                      : "memory", "cc", "x30");
@@ -126,17 +115,7 @@ static BARE long clone_old(uint64_t flags, void *top, int *pidfd, int (*fn)(void
     register long r8 __asm__("r8") = 0;
     register int (*f)(void *) __asm__("r12") = fn;
     register void *p __asm__("r13") = arg;
-    __asm__ volatile("syscall\n\t"
-                     "test %%rax, %%rax\n\t"
-                     "jnz 1f\n\t"
-                     "xor %%ebp, %%ebp\n\t"
-                     "mov %%r13, %%rdi\n\t"
-                     "call *%%r12\n\t"
-                     "mov %%eax, %%edi\n\t"
-                     "mov $231, %%eax\n\t"
-                     "syscall\n\t"
-                     "hlt\n"
-                     "1:"
+    __asm__ volatile(CALL_AND_CHILD
                      : "=a"(r)
                      : "a"((long)SYS_clone), "D"(flags), "S"(top), "d"(pidfd), "r"(r10), "r"(r8), "r"(f), "r"(p)
                      : "rcx", "r11", "memory");
@@ -153,15 +132,7 @@ static BARE long clone_old(uint64_t flags, void *top, int *pidfd, int (*fn)(void
     register long x4 __asm__("x4") = 0;
     register int (*f)(void *) __asm__("x19") = fn;
     register void *p __asm__("x20") = arg;
-    __asm__ volatile("svc 0\n\t"
-                     "cbnz x0, 1f\n\t"
-                     "mov x29, xzr\n\t"
-                     "mov x0, x20\n\t"
-                     "blr x19\n\t"
-                     "mov x8, #94\n\t"
-                     "svc 0\n\t"
-                     "brk 1\n"
-                     "1:"
+    __asm__ volatile(CALL_AND_CHILD
                      : "+r"(x0)
                      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(f), "r"(p)
                      : "memory", "cc", "x30");
