@@ -25,7 +25,8 @@ INTERP_API interp_status interp_config_add_mount(interp_config *c, const char *s
 /** Shows a directory of the host with software inside, read-only and at the same path; symbolic links in the path itself are resolved. T3. Errors: INVAL, EXISTS, LIMIT, NOMEM. */
 INTERP_API interp_status interp_config_add_runtime(interp_config *c, const char *directory, interp_error **err);
 /** Which program is the interpreter of a language: an absolute path. Locally it is the host's, and what it needs appears inside read-only at the same path: its prefix (bin, lib, ...), for a
-    virtual environment that and what it was made from, and the library directories that it names. In an engine it is the image's. Its directory comes first in PATH. T3.
+    virtual environment that and what it was made from, and the library directories that it names. The environment is believed in what it says it was made from: an interpreter in
+    a directory that a sandbox may write (a mount rw) lets code there choose which directory of this user's the next session shows. In an engine it is the image's. Its directory comes first in PATH. T3.
     Errors: INVAL (a language without kernels, a path that is not absolute), NOMEM. */
 INTERP_API interp_status interp_config_set_interpreter(interp_config *c, const char *language, const char *path, interp_error **err);
 /** Sets rules for the code of the session's execs, as a JSON object (replaces what was set; len may be INTERP_NTS). What breaks one is not run: outcome denied, cause the rule's name, a reason for the model, state preserved.
