@@ -81,8 +81,8 @@ class ConfigOptions(TypedDict, total=False):
     # Bytes of one form of a value or a display. A longer text is cut, JSON is shortened so that it stays JSON, all else is left out and
     # named. Default 8388608.
     value_bytes: Optional[int]
-    # Time that an exec waits for the host's answer, in milliseconds; without one it is denied. The clock of the exec itself starts at the
-    # answer. Default 300000.
+    # Time that an exec waits for the host's answer, in milliseconds; without one it is denied. Less than session_idle_ms. The clock of the
+    # exec itself starts at the answer. Default 300000.
     screen_timeout_ms: Optional[int]
     # On whose behalf the session runs, as the audit trail shall say it.
     actor: Optional[str]
