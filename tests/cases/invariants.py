@@ -224,7 +224,7 @@ def folders(row):
 
 
 def no_tokens(row):
-    x = row.session.exec('bash', "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -a -i '[i]nterp_' | grep -a -v '^INTERP_TEST_MARK='; true")
+    x = row.session.exec('bash', "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -a -i '[i]nterp_' | grep -a -v '^[I]NTERP_TEST_MARK='; true")
     return complain((x.bytes('stdout') == b'', 'to be read in the sandbox: %s' % x))
 
 
