@@ -64,8 +64,10 @@ int interp__audit_rotate(struct interp__audit *a, uint64_t next)
     uint64_t seq;
     interp__audit_commit(a, &seq);
     f->first = seq;
+    int lacking = 0;
     for (unsigned i = 0; i < a->nsinks; i++)
-        a->sinks[i].put(a->sinks[i].userdata, (const char *)a->line.p, a->line.len, seq);
+        lacking |= a->sinks[i].put(a->sinks[i].userdata, (const char *)a->line.p, a->line.len, seq) != 0;
+    a->dropped += lacking != 0;   /* the file has it: a sink of the host's does not */
     if (a->syslog.on)
         interp__audit_syslog_put(a, seq, "audit_rotate");
     if (f->in < 0)

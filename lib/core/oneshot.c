@@ -461,10 +461,13 @@ static int look(const struct interp__pattern *p, uint32_t count, const char *lin
     return 0;
 }
 
+#define UNIT_BYTES ((size_t)256 << 10)   /* of the code: where a package, a class and its main stand in what people write; each line costs */
 static void read_unit(const struct interp__oneshot *o, const char *code, size_t n, struct unit *u)
 {
     uint32_t steps = 4000000;
     char above[256] = "";
+    if (n > UNIT_BYTES)
+        n = UNIT_BYTES;
     memset(u, 0, sizeof *u);
     if (o->nname_from + o->npackage_from + o->nmain_from)
         while (n && steps) {

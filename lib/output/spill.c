@@ -1,4 +1,5 @@
 #include "spill.h"
+#include "base/fds.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -61,14 +62,18 @@ int interp__spill_open(struct interp__spill *s, const char *dir)
 {
     struct rlimit r;
     s->failed = unnamed(dir, &s->fd);
+    if (s->fd >= 0)
+        interp__fds_add(s->fd);   /* a forked child would hold its space */
     /* past it the kernel would not only refuse: it would send the program a signal */
     s->limit = getrlimit(RLIMIT_FSIZE, &r) || r.rlim_cur == RLIM_INFINITY ? UINT64_MAX : r.rlim_cur;
     return s->failed;
 }
 void interp__spill_close(struct interp__spill *s)
 {
-    if (s->fd >= 0)
+    if (s->fd >= 0) {
+        interp__fds_remove(s->fd);
         close(s->fd);
+    }
     s->fd = -1;
     interp__free(s->mem, s->lines);
     s->lines = NULL;

@@ -81,6 +81,8 @@ static size_t normalise(char *to, const char *p, size_t n)
 static interp_status names(const struct interp__mem *m, struct names *l, const struct interp__json *j, uint32_t node, const char *where, const char *key, interp_error **err)
 {
     const struct interp__json_node *a = interp__json_at(j, node);
+    if (l->set)
+        return interp__fail(m, err, INTERP_E_INVAL, "policy", "policy.%s%s is given twice", where, key);
     if (a->type != INTERP__JSON_ARRAY || a->count > NAMES_MAX)
         return interp__fail(m, err, INTERP_E_INVAL, "policy", "policy.%s%s must be a list of at most %d names", where, key, NAMES_MAX);
     if (!(l->p = interp__alloc(m, (a->count + 1) * sizeof *l->p)))
@@ -116,7 +118,7 @@ static interp_status rule(const struct interp__mem *m, struct rule *r, const str
         struct names *l = !strcmp(key, "allow") ? &r->allow : !strcmp(key, "deny") ? &r->deny : NULL;
         if (!l)
             return interp__fail(m, err, INTERP_E_INVAL, "policy", "policy.%s%.64s: there are only allow and deny", where, key);
-        interp_status st = l->set ? interp__fail(m, err, INTERP_E_INVAL, "policy", "policy.%s%s is given twice", where, key) : names(m, l, j, i, where, key, err);
+        interp_status st = names(m, l, j, i, where, key, err);
         if (st)
             return st;
         i = n->next;
