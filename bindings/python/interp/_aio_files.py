@@ -6,11 +6,11 @@ from ctypes import byref, c_void_p
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Optional, Tuple, Type, Union
 
-from . import _exec, _ffi, _files, _text
+from . import _ffi, _files, _text
 from ._files import FileInfo
 from ._handle import Handle
 from ._library import lib
-from .errors import ClosedError, DeniedError, InvalidError, LimitError, NotFoundError, check
+from .errors import DeniedError, InvalidError, LimitError, NotFoundError, check
 
 if TYPE_CHECKING:
     from ._aio import AsyncContext, AsyncSession
@@ -33,24 +33,30 @@ async def _next(context: 'AsyncContext', call: int) -> Optional[bytes]:
                 return piece
 
 
-async def _write(context: 'AsyncContext', call: int, piece: bytes) -> None:
+async def _write(context: 'AsyncContext', call: int, piece: bytes) -> bool:
+    """Writes all of it to a put; False when that has failed, which its end tells."""
     event, err = c_void_p(), c_void_p()
     while piece:
-        piece = piece[_exec.write(call, piece):]
+        taken = _files.write(call, piece)
+        if taken is None:
+            return False
+        piece = piece[taken:]
         while piece:
             status = check(lib.interp_call_next(call, byref(event)), err)
             if status == _ffi.AGAIN:
                 await context._wait(call)
             else:
                 break
+    return True
 
 
 class AsyncReader:
     """The bytes of a file as they come, for `async for`. Not asking holds the sandbox back. `async with`, or `close`, when not all is read."""
 
     def __init__(self, session: 'AsyncSession', what: Tuple[Any, Tuple[Any, ...]]) -> None:
-        self._session = session
-        self._handle = Handle(_files.begin(session._pointer(), what), lib.interp_call_free, 'file')
+        self._session, call = session, c_void_p()
+        self._handle = Handle(call, lib.interp_call_free, 'file')
+        _files.begin(session._pointer(), what, call)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -58,10 +64,8 @@ class AsyncReader:
     async def __anext__(self) -> bytes:
         if self._handle.ended:
             raise StopAsyncIteration
-        call = self._handle.enter()
-        self._handle.leave()
         try:
-            piece = await _next(self._session._owner, call)
+            piece = await _next(self._session._owner, self._handle.alive())
         except BaseException:
             self.close()
             raise
@@ -105,11 +109,11 @@ class AsyncFiles:
         return _files.facts(call)
 
     async def _run(self, what: Tuple[Any, Tuple[Any, ...]]) -> Dict[str, Any]:
-        call = _files.begin(self._session._pointer(), what)
+        box = c_void_p()
         try:
-            return await self._finish(call)
+            return await self._finish(_files.begin(self._session._pointer(), what, box))
         finally:
-            lib.interp_call_free(call)
+            lib.interp_call_free(box)
 
     async def read(self, path: 'Path', *, max_bytes: Optional[int] = None) -> bytes:
         """The content of a regular file; LimitError when it is larger than max_bytes."""
@@ -126,22 +130,22 @@ class AsyncFiles:
 
     async def write(self, path: 'Path', data: 'Union[str, bytes, bytearray, memoryview, Iterable[bytes], AsyncIterable[bytes], Any]', *, mode: int = 0o644) -> None:
         """Makes or replaces a file; as `Files.write`, and an async iterable of bytes will do too."""
-        owner, err = self._session._owner, c_void_p()
-        call = _files.begin(self._session._pointer(), _files.put_call(_text.path(path), _files.size_of(data), mode))
+        box = c_void_p()
         try:
-            try:
-                if hasattr(data, '__aiter__'):
-                    async for piece in data:
-                        await _write(owner, call, _text.data(piece, 'data'))
-                else:
-                    for piece in _files.pieces(data):
-                        await _write(owner, call, piece)
-                check(lib.interp_call_write_end(call, byref(err)), err)
-            except ClosedError:
-                pass    # it has failed: its end tells why
+            call = _files.begin(self._session._pointer(), _files.put_call(_text.path(path), _files.size_of(data), mode), box)
+            owner = self._session._owner
+            if hasattr(data, '__aiter__'):
+                async for piece in data:
+                    if not await _write(owner, call, _text.data(piece, 'data')):
+                        break
+            else:
+                for piece in _files.pieces(data):
+                    if not await _write(owner, call, piece):
+                        break
+            _files.write_end(call)
             await self._finish(call)
         finally:
-            lib.interp_call_free(call)
+            lib.interp_call_free(box)
 
     async def list(self, path: 'Path' = '.', *, recursive: bool = False, limit: int = _files.LIST_MAX) -> 'List[FileInfo]':
         """A directory in order of names, `limit` entries at most; its `complete` is False when that left some out."""
@@ -212,6 +216,7 @@ class AsyncFiles:
                                     raise LimitError('the files have more than %d bytes' % max_bytes, 'tree-size')
                                 f.write(piece)
                 except (DeniedError, NotFoundError, InvalidError):
+                    landing.drop_file(parts)
                     left.append(e)
         finally:
             landing.close()

@@ -142,11 +142,8 @@ class Context(BaseContext):
         """The languages that there are, and those of `added` (as a session takes `languages`): name, aliases, state (whether kernels keep it),
         compiles, programs (what is looked for in the sandbox)."""
         from . import _config
-        x = self._handle.enter()
-        try:
+        with _handle.Use(self._handle) as x:
             return _config.languages(x, added)
-        finally:
-            self._handle.leave()
 
     def close(self) -> None:
         """Shuts its sessions down and lets go of it. Idempotent."""

@@ -5,9 +5,9 @@ import os
 from ctypes import byref, c_void_p
 
 from . import _exec, _ffi, _text
-from ._handle import Handle
+from ._handle import Handle, Use
 from ._library import lib
-from .errors import DeniedError, InvalidError, LimitError, NotFoundError, check
+from .errors import ClosedError, DeniedError, InvalidError, LimitError, NotFoundError, check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,8 +114,9 @@ def remove_call(at: bytes, recursive: bool) -> Tuple[Any, Tuple[Any, ...]]:
     return lib.interp_session_remove_start, (at, len(at), _ffi.FILE_RECURSIVE if recursive else 0)
 
 
-def begin(session: int, what: Tuple[Any, Tuple[Any, ...]]) -> int:
-    call, err = c_void_p(), c_void_p()
+def begin(session: int, what: Tuple[Any, Tuple[Any, ...]], call: c_void_p) -> int:
+    """Starts it; `call`, which whoever frees it has already, gets it."""
+    err = c_void_p()
     check(what[0](session, *what[1], byref(call), byref(err)), err)
     return call.value or 0
 
@@ -138,7 +139,7 @@ def pieces(source: Any) -> Iterator[bytes]:
             yield bytes(whole[i:i + PIECE])
         return
     read = getattr(source, 'read', None)
-    if read is None:
+    if read is None or isinstance(source, Reader):     # whose read takes no size
         for piece in source:
             yield _text.data(piece, 'data')
         return
@@ -157,12 +158,10 @@ class Reader:
     """The bytes of a file as they come: iterate it for pieces. Not asking holds the sandbox back. `with`, or `close`, when not all is read."""
 
     def __init__(self, session: 'Session', what: Tuple[Any, Tuple[Any, ...]]) -> None:
-        self._session = session
-        s = session._handle.enter()
-        try:
-            self._handle = Handle(begin(s, what), lib.interp_call_free, 'file', None, session._handle)
-        finally:
-            session._handle.leave()
+        self._session, call = session, c_void_p()
+        self._handle = Handle(call, lib.interp_call_free, 'file', None, session._handle)
+        with Use(session._handle) as s:
+            begin(s, what, call)
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -170,18 +169,12 @@ class Reader:
     def __next__(self) -> bytes:
         if self._handle.ended:
             raise StopIteration
-        s = self._session._handle.enter()
         try:
-            call = self._handle.enter()
-            try:
+            with Use(self._session._handle), Use(self._handle) as call:
                 piece = _next(self._session._context, call)
-            finally:
-                self._handle.leave()
         except BaseException:
             self.close()
             raise
-        finally:
-            self._session._handle.leave()
         if piece is None:
             self.close()
             raise StopIteration
@@ -233,20 +226,16 @@ class Files:
         self._session = session
 
     def _run(self, what: Tuple[Any, Tuple[Any, ...]], drive: Optional[Callable[[int], None]] = None, on_event: Optional[Callable[[c_void_p], None]] = None) -> Dict[str, Any]:
-        handle, context = self._session._handle, self._session._context
-        s = handle.enter()
-        call = 0
-        try:
-            call = begin(s, what)
-            if drive:
-                drive(call)
-            _exec.complete(context, call, on_event)
-            return facts(call)
-        finally:
+        box = c_void_p()
+        with Use(self._session._handle) as s:
             try:
-                lib.interp_call_free(call)
+                call = begin(s, what, box)
+                if drive:
+                    drive(call)
+                _exec.complete(self._session._context, call, on_event)
+                return facts(call)
             finally:
-                handle.leave()
+                lib.interp_call_free(box)
 
     def read(self, path_: 'Path', *, max_bytes: Optional[int] = None) -> bytes:
         """The content of a regular file; LimitError when it is larger than max_bytes."""
@@ -341,6 +330,7 @@ class Files:
                                 raise LimitError('the files have more than %d bytes' % max_bytes, 'tree-size')
                             f.write(piece)
                 except (DeniedError, NotFoundError, InvalidError):
+                    landing.drop_file(parts)
                     left.append(e)
         finally:
             landing.close()
@@ -368,8 +358,10 @@ class Landing:
     def _above(self, parts: List[str]) -> int:
         fd = os.dup(self.top)
         for p in parts[:-1]:
-            below = os.open(p, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
-            os.close(fd)
+            try:
+                below = os.open(p, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
+            finally:
+                os.close(fd)
             fd = below
         return fd
 
@@ -387,8 +379,20 @@ class Landing:
         finally:
             os.close(fd)
 
+    def drop_file(self, parts: List[str]) -> None:
+        """Takes back a file that did not come whole."""
+        fd = self._above(parts)
+        try:
+            os.unlink(parts[-1], dir_fd=fd)
+        finally:
+            os.close(fd)
+
     def close(self) -> None:
         os.close(self.top)
+
+
+def _raise(e: OSError) -> None:
+    raise e
 
 
 def local_tree(source: Any) -> Iterator[Tuple[str, Optional[str]]]:
@@ -396,7 +400,7 @@ def local_tree(source: Any) -> Iterator[Tuple[str, Optional[str]]]:
     source = os.fsdecode(source)
     if not os.path.isdir(source):
         raise NotADirectoryError('%r is no directory' % source)
-    for at, dirs, names in os.walk(source):
+    for at, dirs, names in os.walk(source, onerror=_raise):
         rel = os.path.relpath(at, source)
         dirs[:] = sorted(d for d in dirs if not os.path.islink(os.path.join(at, d)))
         for d in dirs:
@@ -414,16 +418,32 @@ def open_local(full: str) -> Any:
 
 def send(source: Iterator[bytes], call: int, wait: Callable[[], Any]) -> None:
     """Writes all of it to a put and ends it; stops where the call has failed, which its end tells."""
-    from .errors import ClosedError
-    event, err = c_void_p(), c_void_p()
+    event = c_void_p()
+    for piece in source:
+        while piece:
+            taken = write(call, piece)
+            if taken is None:
+                return
+            piece = piece[taken:]
+            if piece:
+                wait()
+                while lib.interp_call_next(call, byref(event)) == _ffi.OK:
+                    pass
+    write_end(call)
+
+
+def write(call: int, piece: bytes) -> Optional[int]:
+    """How many bytes of it a put took; None when it has failed."""
     try:
-        for piece in source:
-            while piece:
-                piece = piece[_exec.write(call, piece):]
-                if piece:
-                    wait()
-                    while lib.interp_call_next(call, byref(event)) == _ffi.OK:
-                        pass
+        return _exec.write(call, piece)
+    except ClosedError:
+        return None
+
+
+def write_end(call: int) -> None:
+    """Ends what a put is given, unless it has failed."""
+    err = c_void_p()
+    try:
         check(lib.interp_call_write_end(call, byref(err)), err)
     except ClosedError:
         pass

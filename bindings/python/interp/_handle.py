@@ -82,7 +82,7 @@ class Handle:
     It owns what is in its `box` from the start, also when C fills that later: nothing can be thrown between a C function that makes an object and the one who
     frees it."""
 
-    __slots__ = ('box', '_free', '_parent', '_hurry', '_what', '_lock', '_uses', '_ending', '_claimer', '_gone', '_waiters', '_fork', '_kept')
+    __slots__ = ('box', '_free', '_parent', '_hurry', '_what', '_lock', '_uses', '_ending', '_claimer', '_gone', '_waiters', '_fork')
 
     def __init__(self, pointer: Union[int, c_void_p], free: Callable[[int], Any], what: str, hurry: Optional[Callable[[int], Any]] = None,
                  parent: Optional['Handle'] = None) -> None:
@@ -96,7 +96,6 @@ class Handle:
         self._gone = False
         self._waiters: List[threading.Event] = []
         self._fork = _forks
-        self._kept: List[Tuple[int, Use]] = []    # of `enter`
 
     @property
     def _pointer(self) -> int:
@@ -142,25 +141,6 @@ class Handle:
                 mine = self._claim()
             if mine:
                 self._finish()
-
-    def enter(self) -> int:
-        """A `Use` that is ended by `leave`. Where a signal handler may throw, `with Use(handle)` is the safe form."""
-        use = Use(self)
-        pointer = self._enter(use)
-        self._kept.append((get_ident(), use))
-        return pointer
-
-    def leave(self) -> None:
-        if self._fork != _forks:
-            return
-        me, mine = get_ident(), None
-        with self._lock:
-            for i in range(len(self._kept) - 1, -1, -1):
-                if self._kept[i][0] == me:
-                    mine = self._kept.pop(i)[1]
-                    break
-        if mine is not None:
-            self._leave(mine)
 
     def end(self, wait: bool = True) -> bool:
         """Frees it, or has the last one inside do that. Whoever is inside is hurried; unless this thread itself is inside, or `wait` is false, it is

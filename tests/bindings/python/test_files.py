@@ -6,6 +6,8 @@ import os
 import interp
 import pytest
 
+from conftest import descriptors
+
 
 def test_there_and_back(session):
     files = session.files
@@ -92,6 +94,31 @@ def test_what_breaks_half_way_leaves_nothing(session):
     assert session.files.read('after') == b'it'
 
 
+def test_a_source_that_is_another_session(session):
+    with interp.Session() as other:
+        other.files.write('x', b'x')
+        reader = other.files.open_read('x')
+    with pytest.raises(interp.ClosedError):
+        session.files.write('x', reader)
+    session.files.write('y', b'y' * 1000000)
+    with interp.Session() as other, session.files.open_read('y') as reader:
+        other.files.write('y', reader)
+        assert other.files.stat('y').size == 1000000
+
+    async def main():
+        async with interp.AsyncSession() as s:
+            with pytest.raises(interp.ClosedError):
+                await asyncio.wait_for(s.files.write('x', gone()), 10)
+            assert not await s.files.exists('x')
+
+    async def gone():
+        yield b'half'
+        raise interp.ClosedError('the session is closed', 'closed')
+
+    asyncio.run(main())
+    assert not session.files.exists('x')
+
+
 def test_full_disk():
     with interp.Session(workspace_bytes=2 << 20) as s:
         with pytest.raises(interp.LimitError):
@@ -164,9 +191,9 @@ def test_trees(session, tmp_path):
     make_tree(tmp_path / 'up')
     assert session.files.put_tree(tmp_path / 'up', 'in') == 2
     assert session.sh('cd in; find . | sort | tr "\\n" " "; stat -c %a d/run.sh').stdout == '. ./d ./d/e ./d/e/all ./d/run.sh ./empty 755\n'
-    session.sh('cd in; ln -s /etc out; ln -s d/run.sh l; mkfifo pipe; chmod 4755 d/run.sh; mkdir shut; touch shut/x; chmod 0 shut')
+    session.sh('cd in; ln -s /etc out; ln -s d/run.sh l; mkfifo pipe; chmod 4755 d/run.sh; mkdir shut; touch shut/x; chmod 0 shut; echo x > d/no; chmod 0 d/no')
     left = session.files.get_tree('in', tmp_path / 'down')
-    assert sorted(e.name for e in left) == ['l', 'out', 'pipe', 'shut']
+    assert sorted(e.name for e in left) == ['d/no', 'l', 'out', 'pipe', 'shut']
     got = tmp_path / 'down'
     assert sorted(str(p.relative_to(got)) for p in got.rglob('*')) == ['d', 'd/e', 'd/e/all', 'd/run.sh', 'empty', 'shut']
     assert (got / 'd' / 'e' / 'all').read_bytes() == bytes(range(256)) and (got / 'd' / 'run.sh').stat().st_mode & 0o7777 == 0o755
@@ -185,6 +212,20 @@ def test_trees(session, tmp_path):
     assert (tmp_path / 'third' / 'd' / 'run.sh').read_text() == 'echo'
 
 
+def test_a_directory_that_can_not_be_listed_is_told(tmp_path, monkeypatch):
+    from interp import _files
+    make_tree(tmp_path / 'up')
+    scandir = os.scandir
+
+    def shut(at):
+        if os.path.basename(at) == 'e':
+            raise PermissionError(13, 'shut', at)
+        return scandir(at)
+    monkeypatch.setattr(os, 'scandir', shut)
+    with pytest.raises(PermissionError):
+        list(_files.local_tree(tmp_path / 'up'))
+
+
 @pytest.mark.parametrize('name', ['../x', '/x', 'a/../b', 'a//b', '.', '', 'a/', 'a\0b'])
 def test_names_that_would_leave_the_directory(name):
     from interp import _files
@@ -194,6 +235,7 @@ def test_names_that_would_leave_the_directory(name):
 
 def test_a_link_on_the_way_is_not_followed(tmp_path):
     from interp import _files
+    before = descriptors()
     landing = _files.Landing(tmp_path / 'dest')
     (tmp_path / 'dest' / 'd').symlink_to(tmp_path)
     with pytest.raises(OSError):
@@ -202,4 +244,5 @@ def test_a_link_on_the_way_is_not_followed(tmp_path):
     with pytest.raises(OSError):
         landing.open_file(['f'], 0o644)
     landing.close()
+    assert descriptors() == before
     assert not (tmp_path / 'victim').exists() and not (tmp_path / 'x').exists()
