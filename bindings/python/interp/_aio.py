@@ -103,7 +103,8 @@ class AsyncContext(_Closing, BaseContext):
             del self._waiting[call]
             if timer is not None:
                 timer.cancel()
-        self._usable()
+        if not news:    # a call that has some tells it, also when the context has been closed since
+            self._usable()
         return news
 
     def _usable(self) -> None:
@@ -116,9 +117,9 @@ class AsyncContext(_Closing, BaseContext):
         fd, self._fd = self._fd, -1
         if fd >= 0 and not self._loop.is_closed() and not self._handle.forked:
             self._loop.remove_reader(fd)
+            self._pump()
             for future in self._waiting.values():   # nobody else will wake them
-                if not future.done():
-                    future.set_result(True)
+                _give_up(future)
 
     def _acquire(self) -> None:
         self._users += 1
