@@ -188,8 +188,8 @@ class CommandHandle:
     """A command that runs in the background. What it wrote comes with `wait`; it never stands still because nobody asks. Output past the session's
     `output_head_bytes` and `output_tail_bytes` is left out, which a line in the middle says."""
 
-    def __init__(self, commands: 'Commands', running: Exec, pid: int) -> None:
-        self._commands, self._running = commands, running
+    def __init__(self, commands: 'Commands', running: Exec, pid: int, kernel: str) -> None:
+        self._commands, self._running, self._kernel = commands, running, kernel
         self.pid = pid      # a number for `send_stdin` and `kill`: that of the command in this sandbox, not of a process
         self._ran: Optional[_run.Ran] = None
 
@@ -246,6 +246,7 @@ class Commands:
     def __init__(self, sandbox: 'Sandbox') -> None:
         self._sandbox = sandbox
         self._running: Dict[int, CommandHandle] = {}
+        self._kernels = _run.Kernels('command')
         self._started = 0
 
     def run(self, cmd: str, background: bool = False, envs: Optional[Dict[str, str]] = None, user: Optional[str] = None, cwd: Optional[str] = None,
@@ -266,18 +267,22 @@ class Commands:
 
     def _start(self, cmd: str, envs: Optional[Dict[str, str]], cwd: str, stdin: bool, timeout: Optional[float]) -> CommandHandle:
         argv = self._sandbox._shell(cmd)
-        self._started += 1
-        try:
-            with _run.lock(self._sandbox.session):
-                running = self._sandbox.session.start('sh', _run.script(argv, cwd, False), kernel='command-%d' % self._started, env=envs, interactive=stdin,
-                                                      timeout_ms=_run.milliseconds(timeout or 0))
-        except StatusError as e:
-            raise _translated(e) from e
-        handle = self._running[self._started] = CommandHandle(self, running, self._started)
-        return handle
+        with _run.lock(self._sandbox.session):
+            kernel = self._kernels.take()
+            try:
+                running = self._sandbox.session.start('sh', _run.script(argv, cwd, False), kernel=kernel, env=envs, interactive=stdin, timeout_ms=_run.milliseconds(timeout or 0))
+            except BaseException as e:
+                self._kernels.give(kernel)
+                if isinstance(e, StatusError):
+                    raise _translated(e) from e
+                raise
+            self._started += 1
+            handle = self._running[self._started] = CommandHandle(self, running, self._started, kernel)
+            return handle
 
     def _forget(self, handle: CommandHandle) -> None:
-        self._running.pop(handle.pid, None)
+        if self._running.pop(handle.pid, None):
+            self._kernels.give(handle._kernel)
 
     def list(self) -> List[int]:
         """The numbers of the commands in the background."""

@@ -91,9 +91,9 @@ class InterpSandboxSession(BaseSandboxSession):
         ran = await self._program([str(word) for word in command], timeout, root)
         return ExecResult(stdout=ran.stdout, stderr=ran.stderr, exit_code=ran.exit_code)
 
-    async def _program(self, argv: Any, timeout: Optional[float], root: Optional[str]) -> _run.Ran:
+    async def _program(self, argv: Any, timeout: Optional[float], root: Optional[str], limit: int = _run.LIMIT) -> _run.Ran:
         try:
-            ran = await _run.program_async(self._session, self._kernels, argv, cwd=root, timeout=timeout)
+            ran = await _run.program_async(self._session, self._kernels, argv, cwd=root, timeout=timeout, limit=limit)
         except StatusError as e:
             raise ExecTransportError(command=argv, cause=e, message=str(e), retryable=e.retryable) from e
         if ran.result.outcome == 'timeout':
@@ -133,7 +133,7 @@ class InterpSandboxSession(BaseSandboxSession):
 
     async def _read_bounded(self, path: Path, *, max_bytes: int) -> bytes:
         where = sandbox_path_str(await self._validate_path_access(path))
-        ran = await self._program(['sh', '-c', '[ -e "$1" ] || exit 44; [ -f "$1" ] || exit 45; exec head -c "$2" < "$1"', 'sh', where, str(max_bytes)], 30.0, None)
+        ran = await self._program(['sh', '-c', '[ -e "$1" ] || exit 44; [ -f "$1" ] || exit 45; exec head -c "$2" < "$1"', 'sh', where, str(max_bytes)], 30.0, None, max_bytes)
         if ran.exit_code == 44:
             raise WorkspaceReadNotFoundError(path=path)
         if ran.exit_code or ran.truncated:
@@ -199,8 +199,8 @@ def _portable(raw: bytes, error: Path) -> io.IOBase:
     try:
         with tarfile.open(fileobj=io.BytesIO(raw), mode='r:') as have, tarfile.open(fileobj=out, mode='w', format=tarfile.PAX_FORMAT) as kept:
             for member in have:
-                if member.issparse() or member.size > len(raw):
-                    raise tarfile.ReadError('%s is larger than the archive' % member.name)
+                if member.issparse() or not 0 <= member.size <= len(raw):
+                    raise tarfile.ReadError('%s has not the size of a file in this archive' % member.name)
                 if member.isfile() or member.isdir() or member.issym() or member.islnk():
                     kept.addfile(member, have.extractfile(member) if member.isfile() else None)
     except (tarfile.TarError, OSError, ValueError) as e:

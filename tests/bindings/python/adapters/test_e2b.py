@@ -78,6 +78,8 @@ def test_commands_in_the_background(sandbox):
     assert not sandbox.commands.kill(99)
     with pytest.raises(e2b.NotFoundException):
         sandbox.commands.connect(99)
+    for n in range(20):     # more than a session has interpreters
+        assert sandbox.commands.run('echo %d' % n, background=True).wait().stdout == '%d\n' % n
     handle = sandbox.commands.run('cat; exit 2', background=True, stdin=True)
     sandbox.commands.send_stdin(handle.pid, b'abc')
     sandbox.commands.close_stdin(handle.pid)

@@ -72,6 +72,9 @@ def test_files():
         await s.write(Path('a/b.bin'), io.BytesIO(bytes(range(256)) * 1000))
         assert (await s.read(Path('a/b.bin'))).read() == bytes(range(256)) * 1000
         assert await s.read_bounded(Path('a/b.bin'), max_bytes=3) == b'\0\1\2'
+        await s.exec('head -c 6000000 /dev/zero > long')
+        assert len(await s.read_bounded(Path('long'), max_bytes=5 << 20)) == 5 << 20
+        await s.rm('long')
         assert [Path(e.path).name for e in await s.ls('a')] == ['b.bin']
         await s.mkdir('c/d', parents=True)
         await s.mv('a/b.bin', 'c/d/e')
@@ -156,7 +159,10 @@ def test_an_archive_that_the_sandbox_forged():
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode='w', format=tarfile.PAX_FORMAT) as tar:
         tar.addfile(sparse)
-    for raw in (buffer.getvalue(), gzip.compress(buffer.getvalue()), b'no archive at all', buffer.getvalue()[:600]):
+    good, back = tarfile.TarInfo('a'), tarfile.TarInfo('b')     # its end is its own start: read on from there, it never ends
+    back.size, back.type = -512, b'Z'
+    endless = good.tobuf(tarfile.GNU_FORMAT) + back.tobuf(tarfile.GNU_FORMAT) + bytes(10240)
+    for raw in (endless, buffer.getvalue(), gzip.compress(buffer.getvalue()), b'no archive at all', buffer.getvalue()[:600]):
         with pytest.raises(WorkspaceArchiveReadError):
             openai_agents._portable(raw, Path('/workspace'))
     assert len(openai_agents._portable(bytes(10240), Path('/workspace')).read()) == 10240

@@ -45,6 +45,7 @@ def test_state_and_values(session):
     executor.send_variables({'given': [1, {'a': 2}], 'when': (1, 2)})
     out = executor('print(given)\nwhen')
     assert (out.output, out.logs, out.is_final_answer) == ('(1, 2)', "[1, {'a': 2}]\n", False)
+    assert executor('class P:\n    def _repr_mimebundle_(self, **_):\n        return {"text/plain": "P", "image/png": b"no picture"}\nP()').output == 'P'
     assert executor('import sys; kept = 5').output is None and executor('kept').output == '5'
     with pytest.raises(AgentError, match='NameError'):
         executor('nothing')
