@@ -41,7 +41,11 @@ def http_model(url, name, key=None, timeout=120, tries=4):
             except urllib.error.HTTPError as e:
                 if attempt == tries or e.code not in (408, 409, 429) and e.code < 500:
                     raise ModelError('%s answers %d: %s' % (url, e.code, e.read(2000).decode('utf-8', 'replace'))) from None
-                time.sleep(min(float(e.headers.get('Retry-After') or 0.5 * 2 ** attempt), 30))
+                try:
+                    after = float(e.headers.get('Retry-After') or '')
+                except ValueError:      # none, or a date
+                    after = 0.5 * 2 ** attempt
+                time.sleep(max(0, min(after, 30)))
             except (urllib.error.URLError, OSError) as e:
                 if attempt == tries:
                     raise ModelError('%s can not be reached: %s' % (url, e)) from None

@@ -124,7 +124,8 @@ def test_over_http(tmp_path):
 
 def test_what_goes_wrong_over_http():
     for answers, words in (([(401, b'{"error":{"message":"no such key"}}', {})], 'answers 401.*no such key'), ([(200, b'<html>', {})], 'no chat completion'),
-                           ([(200, b'{"choices":[]}', {})], 'no chat completion'), ([(500, b'', {'Retry-After': '0'})] * 2, 'answers 500')):
+                           ([(200, b'{"choices":[]}', {})], 'no chat completion'), ([(500, b'', {'Retry-After': '0'})] * 2, 'answers 500'),
+                           ([(429, b'', {'Retry-After': 'Wed, 21 Oct 2015 07:28:00 GMT'}), (500, b'', {'Retry-After': '-1'})], 'answers 500')):
         with Server(*answers) as server:
             with pytest.raises(agent.ModelError, match=words):
                 agent.http_model(server.url, 'm-1', 'key-1', tries=2)([{'role': 'user', 'content': 'x'}], agent.TOOLS)
