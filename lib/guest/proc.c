@@ -138,7 +138,7 @@ unsigned proc_scan(int stop_fd)
             at += d->reclen;
             uint64_t pid;
             const char *e = d->name[0] >= '1' && d->name[0] <= '9' ? scan_num(d->name, &pid) : NULL;
-            if (e && !*e && pid < INT_MAX && n < PROCS && proc_read((int)pid, &procs[n]) == 0)
+            if (e && !*e && pid < INT32_MAX && n < PROCS && proc_read((int)pid, &procs[n]) == 0)
                 n++;
         }
     }

@@ -238,5 +238,5 @@ void close_but(const int *keep, int n, int from)
             close_span(at, (unsigned)next - 1);
         at = (unsigned)next + 1;
     }
-    close_span(at, UINT_MAX);
+    close_span(at, UINT32_MAX);
 }

@@ -1,7 +1,6 @@
 /* sys.h - the kernel's interface without a libc: call numbers, structures, one inline stub per call. x86-64 and aarch64. */
 #ifndef INTERP_LIB_GUEST_SYS_H
 #define INTERP_LIB_GUEST_SYS_H
-#include <limits.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
