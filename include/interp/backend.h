@@ -43,7 +43,7 @@ typedef struct interp_host_ops {
     /** The value that the config has for "<name of this backend>.<key>", as JSON text; NOT_FOUND when it was not set. Borrowed until the link ends.
         To be asked for in open: a key set by the host that nobody asked for there makes opening fail. */
     interp_status (*option)(interp_link *l, const char *key, const char **json, size_t *len);
-    /** The guest agent for an architecture; UNSUPPORTED when this build has none. Borrowed until the link ends. */
+    /** The guest agent for an architecture; UNSUPPORTED when this build has none, NOMEM. Borrowed until the link ends. */
     interp_status (*agent)(interp_link *l, const char *arch, const void **data, size_t *len);
     /** What was reached, as a JSON object: isolation, ids, memory, cpu, pids, landlock, shared_inodes, unenforced. Before OPENED. When interp_spec names mounts, `mounts` is an array
         with one object for each that stands, {target, mode, …}: a backend that does not give as many as were asked for has its sandbox closed, and opening fails.

@@ -165,7 +165,7 @@ interp_ctx *interp__ctx_ref(interp_ctx *x);
 void interp__ctx_unref(interp_ctx *x);
 void interp__ctx_log(interp_ctx *x, int32_t level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void interp__ctx_wake(interp_ctx *x);              /* any thread, signal handlers */
-const struct interp__agent *interp__ctx_agent(interp_ctx *x, const char *arch, struct interp__agent *builtin);
+interp_status interp__ctx_agent(interp_ctx *x, const char *arch, const void **data, size_t *n);   /* UNSUPPORTED: this build has none; NOMEM */
 interp_status interp__random(void *p, size_t n);
 
 struct interp_cancel { interp_ctx *ctx; atomic_uint refs; atomic_uint fired; };
@@ -255,10 +255,11 @@ void interp__config_prepare(interp_config *c);                                  
 struct interp__language {
     const char *name, *const *aliases, *const *candidates, *const *args;
     const struct interp__oneshot *oneshot;         /* a program each time: oneshot.h */
-    uint8_t kind, caches;
+    uint8_t kind, caches, packed;                  /* packed: the driver's name in blobs.h; 0: it is not */
     const uint8_t *driver, *driver_end, *code_template, *template_end, *boot, *boot_end;   /* boot: the argument after args; NULL: none */
     const char *minimum;                           /* "Python 3.6" */
 };
+const uint8_t *interp__language_driver(const struct interp__language *l, const struct interp__mem *m, size_t *n);   /* what starts it; NULL: no memory */
 const struct interp__language *interp__language_stateful(const char *name);    /* one with kernels that keep state, by name or alias */
 /* By name or alias: stateful, then the session's own, then the built-in one-shots. An error names what there is. */
 interp_status interp__language_find(struct interp_session *s, const char *name, const struct interp__language **out, interp_error **err);

@@ -310,18 +310,18 @@ interp_status interp_ctx_set_agent(interp_ctx *x, const char *arch, const void *
     return sealed ? interp__fail(&x->mem, err, INTERP_E_BUSY, "sealed", "an agent can only be set before the first session is opened") : INTERP_OK;
 }
 
-const struct interp__agent *interp__ctx_agent(interp_ctx *x, const char *arch, struct interp__agent *b)
+interp_status interp__ctx_agent(interp_ctx *x, const char *arch, const void **data, size_t *n)
 {
+    static const enum interp__packed_name builtin[2] = { INTERP__AGENT_X86_64, INTERP__AGENT_AARCH64 };
     for (int i = 0; i < 2; i++)
         if (arch && !strcmp(arch, ARCHES[i])) {
-            if (x->agents[i].n)
-                return &x->agents[i];
-            const uint8_t *p = i ? interp__blob_agent_aarch64 : interp__blob_agent_x86_64, *end = i ? interp__blob_agent_aarch64_end : interp__blob_agent_x86_64_end;
-            b->p = (void *)(uintptr_t)p;
-            b->n = (size_t)(end - p);
-            return b;
+            size_t own = x->agents[i].n;
+            if (!(*n = own ? own : interp__packed_size(builtin[i])))
+                return INTERP_E_UNSUPPORTED;
+            *data = own ? x->agents[i].p : interp__unpack(builtin[i], &x->mem);
+            return *data ? INTERP_OK : INTERP_E_NOMEM;
         }
-    return NULL;
+    return INTERP_E_UNSUPPORTED;
 }
 
 static int name_ok(const char *name)

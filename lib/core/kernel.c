@@ -233,8 +233,10 @@ static void start(struct interp_session *s, struct interp__kernel *k, uint64_t t
     if (l->caches && may_cache)
         use_cache(s, k);
     if (!k->sent_cached) {
-        k->blob = l->driver;
-        k->blob_len = (size_t)(l->driver_end - l->driver);
+        if (!(k->blob = interp__language_driver(l, &s->mem, &k->blob_len))) {
+            s->out.bad = 1;
+            return;
+        }
         /* code is kept for others only when no user code ran in this sandbox before */
         k->want_cache = l->caches && s->execs_sent == (k->current && k->current->sent);   /* the one that waits for this start has not run */
     }

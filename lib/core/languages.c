@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BLOB_OF(name) interp__blob_##name, interp__blob_##name##_end
-
 static const char *const PYTHON[] = { "python3", "python", NULL };
 static const char *const PYTHON_ARGS[] = { "-c", NULL };
 static const char *const NODE[] = { "node", "nodejs", NULL };
@@ -21,14 +19,20 @@ static const char *const SHELL_NAMES[] = { "shell", NULL };
 
 static const struct interp__language LANGUAGES[] = {
     { .name = "python", .aliases = PYTHON_NAMES, .candidates = PYTHON, .args = PYTHON_ARGS, .kind = WIRE_KIND_PASSED, .caches = 1, .minimum = "Python 3.6",
-      .driver = interp__blob_python, .driver_end = interp__blob_python_end, .boot = interp__blob_python_boot, .boot_end = interp__blob_python_boot_end },
+      .packed = INTERP__PYTHON, .boot = interp__blob_python_boot, .boot_end = interp__blob_python_boot_end },
     { .name = "javascript", .aliases = NODE_NAMES, .candidates = NODE, .args = NODE_ARGS, .kind = WIRE_KIND_PATHS, .caches = 1, .minimum = "Node.js 16",
-      .driver = interp__blob_javascript, .driver_end = interp__blob_javascript_end, .boot = interp__blob_javascript_boot, .boot_end = interp__blob_javascript_boot_end },
+      .packed = INTERP__JAVASCRIPT, .boot = interp__blob_javascript_boot, .boot_end = interp__blob_javascript_boot_end },
     { .name = "bash", .candidates = BASH, .args = BASH_ARGS, .kind = WIRE_KIND_SCRIPT, .minimum = "bash 4",
       .driver = interp__blob_bash, .driver_end = interp__blob_bash_end, .code_template = interp__blob_bash_template, .template_end = interp__blob_bash_template_end },
     { .name = "sh", .aliases = SHELL_NAMES, .candidates = SH, .args = SH_ARGS, .kind = WIRE_KIND_SCRIPT, .minimum = "a POSIX shell",
       .driver = interp__blob_sh, .driver_end = interp__blob_sh_end, .code_template = interp__blob_sh_template, .template_end = interp__blob_sh_template_end },
 };
+
+const uint8_t *interp__language_driver(const struct interp__language *l, const struct interp__mem *m, size_t *n)
+{
+    *n = l->packed ? interp__packed_size(l->packed) : (size_t)(l->driver_end - l->driver);
+    return l->packed ? interp__unpack(l->packed, m) : l->driver;
+}
 
 static int called(const struct interp__language *l, const char *name)
 {

@@ -69,13 +69,7 @@ static interp_status host_option(interp_link *l, const char *key, const char **j
 }
 static interp_status host_agent(interp_link *l, const char *arch, const void **data, size_t *len)
 {
-    struct interp__agent builtin;
-    const struct interp__agent *a = interp__ctx_agent(l->ctx, arch, &builtin);
-    if (!a || !a->n)
-        return INTERP_E_UNSUPPORTED;
-    *data = a->p;
-    *len = a->n;
-    return INTERP_OK;
+    return interp__ctx_agent(l->ctx, arch, data, len);
 }
 static void host_reached(interp_link *l, const char *json, size_t len)
 {

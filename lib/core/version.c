@@ -48,9 +48,9 @@ int32_t interp_has(const char *feature)
         return 1;
 #endif
     if (!strcmp(feature, "agent.x86_64"))
-        return &interp__blob_agent_x86_64_end[0] > &interp__blob_agent_x86_64[0];
+        return interp__packed_size(INTERP__AGENT_X86_64) > 0;
     if (!strcmp(feature, "agent.aarch64"))
-        return &interp__blob_agent_aarch64_end[0] > &interp__blob_agent_aarch64[0];
+        return interp__packed_size(INTERP__AGENT_AARCH64) > 0;
     if (!strcmp(feature, "redact.pcre2"))
         return interp__redact_has_patterns();
     if (!strncmp(feature, "option.", 7))

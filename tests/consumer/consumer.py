@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+KIB = 800               # both agents, all drivers and engines with it
 COUNTS = {'passed': 0, 'failed': 0, 'skipped': 0}
 HEADERS = {'interp.h', 'base.h', 'config.h', 'files.h', 'session.h', 'redact.h', 'result.h', 'backend.h', 'options.h', 'audit.h', 'interp.hpp'}
 
@@ -35,6 +36,18 @@ def report(name, result, text=''):
 
 def outcome(name, r):
     report(name, True if r.returncode == 0 else 'no sandbox here: ' + r.stdout.strip()[:200] if r.returncode == 77 else False, r.stdout)
+
+
+def size(name, library, options, tmp):
+    if options['optimization'] not in ('2', '3', 's') or options['b_sanitize'] != 'none' or options['curl_linked']:
+        report(name, 'not a build as it is shipped')
+    elif not shutil.which('strip'):
+        report(name, 'there is no strip')
+    else:
+        stripped = os.path.join(tmp, 'stripped')
+        r = run(['strip', '-o', stripped, library])
+        took = os.path.getsize(stripped) if r.returncode == 0 else 0
+        report(name, 0 < took <= KIB << 10, '%d bytes %s' % (took, r.stdout))
 
 
 def main():
@@ -72,6 +85,7 @@ def main():
         report('shared libraries need no extra flags of the host', libs == ['-L' + libdir, '-linterp'], ' '.join(libs))
         stray = [os.path.relpath(os.path.join(d, f), tmp) for d, _, files in os.walk(tmp) for f in files if 'testing' in f]
         report('nothing of the tests is installed', not stray, ' '.join(stray))
+        size('stripped library of at most %d KiB' % KIB, os.path.join(libdir, 'libinterp.so.0'), options, tmp)
 
         exe = os.path.join(tmp, 'consumer')
         strict = ['-Wall', '-Wextra', '-Werror']

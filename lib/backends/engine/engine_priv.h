@@ -174,7 +174,7 @@ int  interp__box_fail(struct interp__box *b, const struct interp__engine_failure
 /* Makes a call and goes to `stage`, where its answer is dealt with. */
 void interp__box_call(struct interp__box *b, enum interp__engine_stage stage, const char *method, const char *prefix, const struct interp__buf *path, const struct interp__buf *body, const char *type);
 void interp__box_get(struct interp__box *b, enum interp__engine_stage stage, const char *method, const char *path);
-int  interp__agent_volume(struct interp__box *b, const char *arch, char *out, size_t n);   /* -1: no agent for that architecture */
+interp_status interp__agent_volume(struct interp__box *b, const char *arch, char *out, size_t n);   /* UNSUPPORTED: no agent for that architecture; NOMEM */
 void interp__box_made(struct interp__box *b);
 void interp__box_release(struct interp__box *b);                                       /* others may do what we were doing for all */
 void interp__image_forget(struct interp__box *b);                                      /* what is remembered of this image may be wrong */

@@ -327,11 +327,14 @@ static void got_image(struct interp__box *b)
     if (parse(b, &j, "the engine's description of the image"))
         return;
     const char *arch = interp__answer_text(&j, 0, "Architecture"), *os = interp__answer_text(&j, 0, "Os");
+    interp_status st;
     int r = 0;
     snprintf(b->arch, sizeof b->arch, "%s", !*arch ? b->facts.arch : *architecture(arch) ? architecture(arch) : "?");
     if (*os && strcmp(os, "linux") != 0)
         r = interp__engine_fail(&f, INTERP_E_IMAGE, "image-os", 0, "use a Linux image", "image \"%s\" is for \"%.32s\"", b->image, os);
-    else if (interp__agent_volume(b, b->arch, b->volume, sizeof b->volume))
+    else if ((st = interp__agent_volume(b, b->arch, b->volume, sizeof b->volume)) == INTERP_E_NOMEM)
+        r = interp__engine_fail(&f, INTERP_E_NOMEM, "host-memory", 0, "", "out of memory");
+    else if (st)
         r = interp__engine_fail(&f, INTERP_E_IMAGE, "image-architecture", 0, "use an image for amd64 or arm64", "image \"%s\" is for architecture \"%.32s\", for which this library has no agent", b->image, *arch ? arch : b->facts.arch);
     else {
         r = note_volumes(b, &j, &f);
@@ -364,13 +367,14 @@ static void create(struct interp__box *b)
     interp__buf_free(&body);
 }
 
-int interp__agent_volume(struct interp__box *b, const char *arch, char *out, size_t n)
+interp_status interp__agent_volume(struct interp__box *b, const char *arch, char *out, size_t n)
 {
     const void *agent;
     size_t len;
     int at = !strcmp(arch, "aarch64");
-    if (b->h->agent(b->l, arch, &agent, &len))
-        return -1;
+    interp_status st = b->h->agent(b->l, arch, &agent, &len);
+    if (st)
+        return st;
     pthread_mutex_lock(&b->s->lock);
     if (b->s->agents[at].p != agent || b->s->agents[at].n != len) {
         char hash[INTERP__SHA256_HEX];
@@ -381,7 +385,7 @@ int interp__agent_volume(struct interp__box *b, const char *arch, char *out, siz
     }
     snprintf(out, n, "%s", b->s->agents[at].volume);
     pthread_mutex_unlock(&b->s->lock);
-    return 0;
+    return INTERP_OK;
 }
 
 static void find_volume(struct interp__box *b)

@@ -15,35 +15,33 @@
 #define LOW UINT64_C(0xffffffff)
 
 /* Docker's list without what opens kernel surface that interpreters and compilers do not need: ptrace, process_vm_*, keys, io_uring, aio, userfaultfd,
-   bpf, perf, fanotify, handles, mounts, namespaces, vmsplice, tee, capset, clocks, memory policy. */
-static const char *const allowed[] = {
-    "accept", "accept4", "access", "alarm", "arch_prctl", "bind", "brk", "cachestat", "capget", "chdir", "chmod", "chown", "clock_getres",
-    "clock_gettime", "clock_nanosleep", "close", "close_range", "connect", "copy_file_range", "creat", "dup", "dup2", "dup3", "epoll_create",
-    "epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd", "eventfd2", "execve", "execveat", "exit", "exit_group",
-    "faccessat", "faccessat2", "fadvise64", "fallocate", "fchdir", "fchmod", "fchmodat", "fchmodat2", "fchown", "fchownat", "fcntl", "fdatasync",
-    "fgetxattr", "flistxattr", "flock", "fork", "fremovexattr", "fsetxattr", "fstat", "fstatfs", "fsync", "ftruncate", "futex", "futex_requeue",
-    "futex_wait", "futex_waitv", "futex_wake", "futimesat", "get_robust_list", "getcpu", "getcwd", "getdents", "getdents64", "getegid", "geteuid",
-    "getgid", "getgroups", "getitimer", "getpeername", "getpgid", "getpgrp", "getpid", "getppid", "getpriority", "getrandom", "getresgid", "getresuid",
-    "getrlimit", "getrusage", "getsid", "getsockname", "getsockopt", "gettid", "gettimeofday", "getuid", "getxattr", "inotify_add_watch",
-    "inotify_init", "inotify_init1", "inotify_rm_watch", "ioctl", "ioprio_get", "kill", "landlock_add_rule", "landlock_create_ruleset",
-    "landlock_restrict_self", "lchown", "lgetxattr", "link", "linkat", "listen", "listxattr", "llistxattr", "lremovexattr", "lseek", "lsetxattr",
-    "lstat", "madvise", "membarrier", "memfd_create", "mincore", "mkdir", "mkdirat", "mknod", "mknodat", "mlock", "mlock2", "mlockall", "mmap",
-    "mprotect", "mq_getsetattr", "mq_notify", "mq_open", "mq_timedreceive", "mq_timedsend", "mq_unlink", "mremap", "mseal", "msync", "munlock",
-    "munlockall", "munmap", "nanosleep", "newfstatat", "open", "openat", "openat2", "pause", "pidfd_open", "pidfd_send_signal", "pipe", "pipe2",
-    "pkey_alloc", "pkey_free", "pkey_mprotect", "poll", "ppoll", "pread64", "preadv", "preadv2", "pselect6", "pwrite64", "pwritev", "pwritev2", "read",
-    "readahead", "readlink", "readlinkat", "readv", "recvfrom", "recvmmsg", "recvmsg", "removexattr", "rename", "renameat", "renameat2",
-    "restart_syscall", "rmdir", "rseq", "rt_sigaction", "rt_sigpending", "rt_sigprocmask", "rt_sigqueueinfo", "rt_sigreturn", "rt_sigsuspend",
-    "rt_sigtimedwait", "rt_tgsigqueueinfo", "sched_get_priority_max", "sched_get_priority_min", "sched_getaffinity", "sched_getattr", "sched_getparam",
-    "sched_getscheduler", "sched_rr_get_interval", "sched_setparam", "sched_setscheduler", "sched_yield", "seccomp", "select", "sendfile", "sendmmsg",
-    "sendmsg", "sendto", "set_robust_list", "set_tid_address", "setfsgid", "setfsuid", "setgid", "setgroups", "setitimer", "setpgid", "setpriority",
-    "setregid", "setresgid", "setresuid", "setreuid", "setrlimit", "setsid", "setsockopt", "setuid", "setxattr", "shmat", "shmctl", "shmdt", "shutdown",
-    "sigaltstack", "signalfd", "signalfd4", "splice", "stat", "statfs", "statx", "symlink", "symlinkat", "sync", "sync_file_range", "syncfs", "sysinfo",
-    "tgkill", "time", "timer_create", "timer_delete", "timer_getoverrun", "timer_gettime", "timer_settime", "timerfd_create", "timerfd_gettime",
-    "timerfd_settime", "times", "tkill", "truncate", "umask", "uname", "unlink", "unlinkat", "utime", "utimensat", "utimes", "vfork", "wait4", "waitid",
-    "write", "writev", 0
-};
+   bpf, perf, fanotify, handles, mounts, namespaces, vmsplice, tee, capset, clocks, memory policy. One text, a NUL after each name: pointers would take
+   more room than the names. */
+static const char allowed[] =
+    "accept\0" "accept4\0" "access\0" "alarm\0" "arch_prctl\0" "bind\0" "brk\0" "cachestat\0" "capget\0" "chdir\0" "chmod\0" "chown\0" "clock_getres\0" "clock_gettime\0"
+    "clock_nanosleep\0" "close\0" "close_range\0" "connect\0" "copy_file_range\0" "creat\0" "dup\0" "dup2\0" "dup3\0" "epoll_create\0" "epoll_create1\0" "epoll_ctl\0"
+    "epoll_pwait\0" "epoll_pwait2\0" "epoll_wait\0" "eventfd\0" "eventfd2\0" "execve\0" "execveat\0" "exit\0" "exit_group\0" "faccessat\0" "faccessat2\0" "fadvise64\0"
+    "fallocate\0" "fchdir\0" "fchmod\0" "fchmodat\0" "fchmodat2\0" "fchown\0" "fchownat\0" "fcntl\0" "fdatasync\0" "fgetxattr\0" "flistxattr\0" "flock\0" "fork\0"
+    "fremovexattr\0" "fsetxattr\0" "fstat\0" "fstatfs\0" "fsync\0" "ftruncate\0" "futex\0" "futex_requeue\0" "futex_wait\0" "futex_waitv\0" "futex_wake\0" "futimesat\0"
+    "get_robust_list\0" "getcpu\0" "getcwd\0" "getdents\0" "getdents64\0" "getegid\0" "geteuid\0" "getgid\0" "getgroups\0" "getitimer\0" "getpeername\0" "getpgid\0" "getpgrp\0"
+    "getpid\0" "getppid\0" "getpriority\0" "getrandom\0" "getresgid\0" "getresuid\0" "getrlimit\0" "getrusage\0" "getsid\0" "getsockname\0" "getsockopt\0" "gettid\0"
+    "gettimeofday\0" "getuid\0" "getxattr\0" "inotify_add_watch\0" "inotify_init\0" "inotify_init1\0" "inotify_rm_watch\0" "ioctl\0" "ioprio_get\0" "kill\0" "landlock_add_rule\0"
+    "landlock_create_ruleset\0" "landlock_restrict_self\0" "lchown\0" "lgetxattr\0" "link\0" "linkat\0" "listen\0" "listxattr\0" "llistxattr\0" "lremovexattr\0" "lseek\0"
+    "lsetxattr\0" "lstat\0" "madvise\0" "membarrier\0" "memfd_create\0" "mincore\0" "mkdir\0" "mkdirat\0" "mknod\0" "mknodat\0" "mlock\0" "mlock2\0" "mlockall\0" "mmap\0"
+    "mprotect\0" "mq_getsetattr\0" "mq_notify\0" "mq_open\0" "mq_timedreceive\0" "mq_timedsend\0" "mq_unlink\0" "mremap\0" "mseal\0" "msync\0" "munlock\0" "munlockall\0"
+    "munmap\0" "nanosleep\0" "newfstatat\0" "open\0" "openat\0" "openat2\0" "pause\0" "pidfd_open\0" "pidfd_send_signal\0" "pipe\0" "pipe2\0" "pkey_alloc\0" "pkey_free\0"
+    "pkey_mprotect\0" "poll\0" "ppoll\0" "pread64\0" "preadv\0" "preadv2\0" "pselect6\0" "pwrite64\0" "pwritev\0" "pwritev2\0" "read\0" "readahead\0" "readlink\0" "readlinkat\0"
+    "readv\0" "recvfrom\0" "recvmmsg\0" "recvmsg\0" "removexattr\0" "rename\0" "renameat\0" "renameat2\0" "restart_syscall\0" "rmdir\0" "rseq\0" "rt_sigaction\0"
+    "rt_sigpending\0" "rt_sigprocmask\0" "rt_sigqueueinfo\0" "rt_sigreturn\0" "rt_sigsuspend\0" "rt_sigtimedwait\0" "rt_tgsigqueueinfo\0" "sched_get_priority_max\0"
+    "sched_get_priority_min\0" "sched_getaffinity\0" "sched_getattr\0" "sched_getparam\0" "sched_getscheduler\0" "sched_rr_get_interval\0" "sched_setparam\0"
+    "sched_setscheduler\0" "sched_yield\0" "seccomp\0" "select\0" "sendfile\0" "sendmmsg\0" "sendmsg\0" "sendto\0" "set_robust_list\0" "set_tid_address\0" "setfsgid\0"
+    "setfsuid\0" "setgid\0" "setgroups\0" "setitimer\0" "setpgid\0" "setpriority\0" "setregid\0" "setresgid\0" "setresuid\0" "setreuid\0" "setrlimit\0" "setsid\0" "setsockopt\0"
+    "setuid\0" "setxattr\0" "shmat\0" "shmctl\0" "shmdt\0" "shutdown\0" "sigaltstack\0" "signalfd\0" "signalfd4\0" "splice\0" "stat\0" "statfs\0" "statx\0" "symlink\0"
+    "symlinkat\0" "sync\0" "sync_file_range\0" "syncfs\0" "sysinfo\0" "tgkill\0" "time\0" "timer_create\0" "timer_delete\0" "timer_getoverrun\0" "timer_gettime\0"
+    "timer_settime\0" "timerfd_create\0" "timerfd_gettime\0" "timerfd_settime\0" "times\0" "tkill\0" "truncate\0" "umask\0" "uname\0" "unlink\0" "unlinkat\0" "utime\0"
+    "utimensat\0" "utimes\0" "vfork\0" "wait4\0" "waitid\0" "write\0" "writev\0";
 /* With one id the kernel's limits on these are shared with the embedder's user, and not ours to set. */
-static const char *const two_ids_only[] = { "msgctl", "msgget", "msgrcv", "msgsnd", "semctl", "semget", "semop", "semtimedop", "shmget", 0 };
+static const char two_ids_only[] = "msgctl\0" "msgget\0" "msgrcv\0" "msgsnd\0" "semctl\0" "semget\0" "semop\0" "semtimedop\0" "shmget\0";
 
 /* prctl by list: it grows with each kernel (PR_FUTEX_HASH: 64 MB of kernel memory by one call). What needs a capability answers EPERM by itself. */
 static const uint32_t prctl_options[] = {
@@ -164,14 +162,14 @@ static int add_rule(scmp_filter_ctx c, uint32_t action, const struct rule *r)
     return seccomp_rule_add_array(c, action, nr, r->n, r->n ? cmp : 0);
 }
 
-static int add_names(scmp_filter_ctx c, const char *const *names, const char **rule)
+static int add_names(scmp_filter_ctx c, const char *names, const char **rule)
 {
     int r, nr;
-    for (; *names; names++) {
-        nr = seccomp_syscall_resolve_name(*names);
+    for (; *names; names += strlen(names) + 1) {
+        nr = seccomp_syscall_resolve_name(names);
         if (nr < 0)
             continue;
-        *rule = *names;
+        *rule = names;
         if ((r = seccomp_rule_add_array(c, SCMP_ACT_ALLOW, nr, 0, 0)) < 0)
             return r;
     }
@@ -185,8 +183,7 @@ static int fill_allow(scmp_filter_ctx c, unsigned variant, const char **rule)
     if (r == 0 && !(variant & LOCAL_FILTER_ONE_ID))
         r = add_names(c, two_ids_only, rule);
     if (r == 0 && !(variant & LOCAL_FILTER_PINNED)) {
-        static const char *const affinity[] = { "sched_setaffinity", 0 };
-        r = add_names(c, affinity, rule);
+        r = add_names(c, "sched_setaffinity\0", rule);
     }
     for (i = 0; r == 0 && i < sizeof conditional / sizeof *conditional; i++) {
         *rule = conditional[i].call;

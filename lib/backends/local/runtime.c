@@ -178,16 +178,19 @@ static int share_libraries(struct interp__local_shares *s, struct boot *m, const
 
 /* ---- interpreters */
 
+static void without_bin(char *dir)
+{
+    char *last = strrchr(dir, '/');
+    if (last && !strcmp(last, "/bin"))
+        (void)up(dir);
+}
+
 /* The directory that a program's files are in: above `bin`, else its own. */
 static void prefix_of(const char *program, char *out, size_t cap)
 {
-    char *last;
     snprintf(out, cap, "%s", program);
-    if (!up(out))
-        return;
-    last = strrchr(out, '/');
-    if (last && !strcmp(last, "/bin"))
-        (void)up(out);
+    if (up(out))
+        without_bin(out);
 }
 
 static int share_prefix(struct interp__local_shares *s, struct boot *m, const char *program, const char *named, uint32_t id, struct interp__local_failure *f)
@@ -270,8 +273,8 @@ static int share_venv(struct interp__local_shares *s, struct boot *m, const char
     /* Python looks for its library next to what pyvenv.cfg names, by that name */
     if (home[0] == '/') {
         char lib[PATH_MAX + 8];
-        snprintf(base, sizeof base, "%s/x", home);
-        prefix_of(base, base, sizeof base);
+        snprintf(base, sizeof base, "%s", home);
+        without_bin(base);
         snprintf(lib, sizeof lib, "%s/lib", base);
         if (strcmp(base, home) != 0 && access(lib, F_OK) == 0 && usable_name(base) && !strstr(base, "/.."))
             (void)interp__local_share_runtime(s, m, base, id, &ignored);

@@ -48,7 +48,10 @@ static int prepare(struct interp__local *s, const interp_host_ops *h, interp_lin
     const void *data;
     size_t len;
     if (s->agent < 0) {
-        if (h->agent(l, LOCAL_ARCH, &data, &len) != INTERP_OK)
+        interp_status st = h->agent(l, LOCAL_ARCH, &data, &len);
+        if (st == INTERP_E_NOMEM)
+            return interp__local_failed(f, INTERP_E_NOMEM, "host-memory", ENOMEM, "", "Out of memory.");
+        if (st)
             return interp__local_failed(f, INTERP_E_UNSUPPORTED, "agent-missing", 0, "Use a build with the agent for " LOCAL_ARCH ".",
                                         "This build has no guest agent for " LOCAL_ARCH ".");
         s->agent = interp__local_image(data, len);

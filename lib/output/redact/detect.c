@@ -372,9 +372,9 @@ static void window(struct interp__redactor *r, uint64_t pos, int final)
     const uint8_t *p = redact_at(r, pos);
     uint64_t there = redact_end(r) - pos, n = there < 8 ? there : 8;
     for (unsigned w = 0; w < WINDOW_WORDS; w++) {
-        uint64_t hits = EXACT[0][p[0]][w] & EXACT[1][p[1]][w] & EXACT[2][p[2]][w] & EXACT[3][p[3]][w];
-        for (uint64_t j = 4; hits && j < n; j++)   /* the bytes after the window, as far as they are there */
-            hits &= EXACT[j][p[j]][w];
+        uint64_t hits = ~UINT64_C(0);
+        for (uint64_t j = 0; hits && j < n; j++)   /* the window's four bytes, and those after it as far as they are there */
+            hits &= EXACT[j][ALIKE[j][p[j]]][w];
         for (; hits; hits &= hits - 1) {
             unsigned e = w * 64 + (unsigned)__builtin_ctzll(hits);
             for (unsigned x = WINDOW_FIRST[e]; x < WINDOW_FIRST[e + 1]; x++) {

@@ -637,7 +637,10 @@ class Tables:
         array('CLASS', 'uint8_t', [[sum(1 << k for k in range(8) if b * 8 + k < len(self.classes) and c in self.classes[b * 8 + k]) for c in range(256)] for b in range(blocks)], '[%d][256]' % blocks)
         array('NIBBLE', 'uint8_t', nibble, '[%d][4][2][16]' % (BUCKETS // 8))
         array('BUCKET', 'uint16_t', [[sum((nibble[t][j][0][c & 15] & nibble[t][j][1][c >> 4]) << 8 * t for t in range(2)) for c in range(256)] for j in range(4)], '[4][256]')
-        array('EXACT', 'uint64_t', [[[str(v) + 'u' for v in w] for w in row] for row in exact], '[8][256][WINDOW_WORDS]')
+        # many bytes are alike: ALIKE[j][c] is the row of byte c at place j
+        rows = [sorted({tuple(w) for w in place}) for place in exact]
+        array('ALIKE', 'uint8_t', [[rows[j].index(tuple(w)) for w in place] for j, place in enumerate(exact)], '[8][256]')
+        array('EXACT', 'uint64_t', [[[str(v) + 'u' for v in w] for w in place] for place in rows], '[8][%d][WINDOW_WORDS]' % max(map(len, rows)))
         flat, starts = [], []
         for w in keys:
             starts.append(len(flat))
