@@ -19,7 +19,7 @@ enum { INTERP_LINK_OPENED = 1, INTERP_LINK_READABLE = 2, INTERP_LINK_WRITABLE = 
 /** Isolation levels, weakest first (interp_spec.min_isolation). */
 enum { INTERP_ISOLATION_PROCESS = 1, INTERP_ISOLATION_LANDLOCK = 2, INTERP_ISOLATION_NAMESPACES = 3, INTERP_ISOLATION_FULL = 4 };
 /** interp_spec.flags: the limit was asked for by the host, so it must be enforced or open fails (else it is a default, reported when unenforced). */
-enum { INTERP_SPEC_MEMORY_ASKED = 1u, INTERP_SPEC_CPU_ASKED = 2u, INTERP_SPEC_PIDS_ASKED = 4u, INTERP_SPEC_INODES_ASKED = 8u, INTERP_SPEC_FILE_ASKED = 16u, INTERP_SPEC_WORKSPACE_ASKED = 32u };
+enum { INTERP_SPEC_MEMORY_ASKED = 1u, INTERP_SPEC_CPU_ASKED = 2u, INTERP_SPEC_PIDS_ASKED = 4u, INTERP_SPEC_INODES_ASKED = 8u, INTERP_SPEC_FILE_ASKED = 16u, INTERP_SPEC_WORKSPACE_ASKED = 32u, INTERP_SPEC_PTY = 64u };
 /** interp_spec.mount_flags: WRITABLE, what is written inside is written to the host's directory; RUNTIME, software at the same path inside (target is source), whose own path may be a symbolic link. */
 enum { INTERP_MOUNT_WRITABLE = 1u, INTERP_MOUNT_RUNTIME = 2u };
 

@@ -231,6 +231,10 @@ public:
     {
         return detail::done(e, [&](interp_error **raw) { return interp_call_write_end(get(), raw); });
     }
+    bool resize(std::uint32_t rows, std::uint32_t columns, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_call_resize(get(), rows, columns, raw); });
+    }
     /// The result of an exec that is done; empty for another kind, and when e says that it failed.
     result finish(error &e) noexcept
     {

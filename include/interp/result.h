@@ -44,7 +44,7 @@ INTERP_API const char *interp_result_cause(const interp_result *r);
 INTERP_API int32_t interp_result_state(const interp_result *r);
 /** Whether user code may have run: 1 yes, 0 no, INTERP_NONE unknown. */
 INTERP_API int32_t interp_result_ran(const interp_result *r);
-/** "wall", "cpu", "idle_output", "cancel", or "signal" (interp_call_signal) when our SIGINT was sent during the exec, else "". */
+/** "wall", "cpu", "idle_output", "cancel", or "signal" (interp_call_signal, or Ctrl-C typed at the exec's terminal) when a SIGINT was sent during the exec, else "". */
 INTERP_API const char *interp_result_interrupted(const interp_result *r);
 /** Exit code, or INTERP_NONE. An uncaught exception of Python or JavaScript is 1. */
 INTERP_API int32_t interp_result_exit_code(const interp_result *r);

@@ -142,6 +142,8 @@ INTERP_API interp_status interp_call_output(interp_call *c, int32_t stream, uint
 /** Sends a signal (Linux's number, 1 to 31) to the processes that the exec has started. SIGINT goes to its kernel too, as Ctrl-C: code that does not catch it ends with outcome error, interrupted
     "signal", and nothing follows it, unlike a cancel. Without effect before the code runs. T3. Errors: INVAL (no exec, no such signal), CLOSED (it has ended), BUSY. */
 INTERP_API interp_status interp_call_signal(interp_call *c, int32_t sig, interp_error **err);
+/** Changes the size of the terminal of an exec that has one (`pty` of its request), 1 to 65,535 each; programs hear of it by SIGWINCH. T3. Errors: INVAL (no terminal, sizes), CLOSED (it has ended), BUSY. */
+INTERP_API interp_status interp_call_resize(interp_call *c, uint32_t rows, uint32_t columns, interp_error **err);
 /** Next event: OK and *ev (borrowed until the next call of this function or the free), AGAIN, or DONE after the last. Pulling is what lets a streaming guest go on. T3. */
 INTERP_API interp_status interp_call_next(interp_call *c, const interp_event **ev);
 /** Answers an event that asks (SCREEN), now or later, until screen_timeout_ms is over: verdict INTERP_OK lets the code run, with {"code": …} or {"code_base64": …} that code in its place (the config's rules

@@ -433,6 +433,8 @@ struct interp__exec {
     size_t code_sent, input_sent;
     uint8_t has_input, input_ended;
     uint8_t interactive, input_closed, want_room;  /* interactive: input is a queue that the host fills until input_closed; want_room: it waits for WRITABLE */
+    uint8_t pty;                                   /* at a terminal, of this size */
+    uint16_t rows, columns;
     uint8_t changes, looked, diffed, exited, overlapped;   /* changes.c: asked for; looked before; exited: only the look after it is missing; others were at work */
     struct interp__look *look;
     uint32_t attaching;                            /* files that are still being put: it is sent after them */
@@ -542,6 +544,7 @@ void interp__peer_hello(struct interp_session *s);
 void interp__peer_frame(struct interp_session *s, uint8_t type, uint8_t flags, uint16_t channel, const void *p, size_t n);
 void interp__peer_credit(struct interp_session *s, uint16_t channel, uint32_t bytes);
 void interp__peer_signal(struct interp_session *s, const struct interp__exec *e, uint8_t sig);
+void interp__peer_resize(struct interp_session *s, const struct interp__exec *e);
 void interp__peer_interrupt(struct interp_session *s, struct interp__exec *e, int hard);
 void interp__peer_pump(struct interp_session *s);                              /* code, stdin, blobs, as credit allows */
 size_t interp__peer_send(struct interp_session *s, uint16_t channel, const uint8_t *p, size_t len, size_t at, uint32_t *credit, int more);   /* what credit and the buffer allow; returns the new at */

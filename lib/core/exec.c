@@ -47,6 +47,22 @@ void interp__json_bytes(struct interp__buf *b, const char *p, size_t n)
     interp__buf_str(b, "\"");
 }
 
+/* At a terminal: what the request sets, and which kind of terminal it is, unless that is said there. */
+static const struct interp__env *terminal_env(const interp_request *r, struct interp__env *own, const struct interp__mem *m)
+{
+    static const char kind[] = "TERM=xterm-256color";
+    int said = 0;
+    for (size_t i = 0; i < r->env.text.len; i += strlen((const char *)r->env.text.p + i) + 1)
+        said |= !strncmp((const char *)r->env.text.p + i, kind, sizeof "TERM=" - 1);
+    if (said)
+        return &r->env;
+    interp__buf_init(&own->text, m);
+    interp__buf_add(&own->text, r->env.text.p, r->env.text.len);
+    interp__buf_add(&own->text, kind, sizeof kind);
+    own->count = r->env.count + 1;
+    return own;
+}
+
 static void env_json(struct interp__buf *b, const struct interp__env *env)
 {
     interp__buf_str(b, "{");
@@ -81,7 +97,7 @@ static void env_prefix(struct interp__buf *b, const struct interp__env *env)
     }
 }
 
-static void build_code(struct interp_session *s, struct interp__exec *e, const interp_request *r)
+static void build_code(struct interp_session *s, struct interp__exec *e, const interp_request *r, const struct interp__env *env)
 {
     int changed = e->kernel->env_version != s->env_version;
     e->env_version = s->env_version;
@@ -94,7 +110,7 @@ static void build_code(struct interp_session *s, struct interp__exec *e, const i
     struct interp__buf j;
     interp__buf_init(&j, e->code.mem);
     interp__buf_fmt(&j, "{\"n\":%" PRIu64 ",\"name\":\"<exec %" PRIu64 ">\",\"env\":", e->number, e->number);
-    env_json(&j, &r->env);
+    env_json(&j, env);
     if (changed) {
         interp__buf_str(&j, ",\"setenv\":");
         interp__env_changes_json(s, &j);
@@ -177,14 +193,22 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
     e->streaming = r->v.stream != 0;
     c->holding = c->read_by_offset = r->v.hold_output != 0;
     e->interactive = r->v.interactive != 0;
-    e->has_input = e->interactive || (r->has_input && r->input.len > 0);
+    e->pty = r->v.pty != 0;
+    e->rows = (uint16_t)r->v.pty_rows;
+    e->columns = (uint16_t)r->v.pty_columns;
+    e->has_input = e->interactive || e->pty || (r->has_input && r->input.len > 0);
     e->input_closed = !e->interactive;
-    build_code(s, e, r);
+    struct interp__env own = { 0 };
+    const struct interp__env *env = e->pty ? terminal_env(r, &own, &s->mem) : &r->env;
+    build_code(s, e, r, env);
     interp__buf_add(&e->input, r->input.p, r->input.len);
     if (k->language->oneshot)
-        interp__oneshot_prefix(k->language->oneshot, &e->env, (const char *)r->code.p, r->code.len, &r->env, &r->args);
+        interp__oneshot_prefix(k->language->oneshot, &e->env, (const char *)r->code.p, r->code.len, env, &r->args);
     else if (k->language->kind == WIRE_KIND_SCRIPT)
-        env_prefix(&e->env, &r->env);
+        env_prefix(&e->env, env);
+    e->env.bad |= own.text.bad;
+    interp__wipe(own.text.p, own.text.cap);
+    interp__buf_free(&own.text);
     interp__audit_who(s, e, r);
     e->frames.oneshot = k->language->oneshot != NULL;
     e->compile = interp__ms(r->v.compile_timeout_set ? r->v.compile_timeout : s->v.compile_timeout_set ? s->v.compile_timeout : INTERP_FOREVER);
@@ -250,7 +274,8 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
     e->base = interp__channels(s);
     e->tx_credit[0] = e->tx_credit[1] = WIRE_WINDOW;
     e->rx_left[0] = e->rx_left[1] = e->rx_left[2] = WIRE_WINDOW;
-    struct wire_exec m = { .kernel = k->id, .base = e->base, .flags = (e->has_input ? WIRE_EXEC_STDIN : 0u) | (s->v.merge && !e->own ? WIRE_EXEC_MERGE : 0u), .number = (uint32_t)e->number, .token = e->token,
+    struct wire_exec m = { .kernel = k->id, .base = e->base, .flags = (e->has_input ? WIRE_EXEC_STDIN : 0u) | ((s->v.merge && !e->own) || e->pty ? WIRE_EXEC_MERGE : 0u) | (e->pty ? WIRE_EXEC_PTY : 0u),
+                           .rows = e->rows, .columns = e->columns, .number = (uint32_t)e->number, .token = e->token,
                            .code_bytes = (uint32_t)e->code.len, .timeout_ns = left, .grace_ns = e->grace, .prefix = { e->env.p, (uint16_t)e->env.len },
                            .cpu_ns = e->cpu, .idle_ns = e->idle_output, .build_ns = e->compile };
     memcpy(m.id, e->id, WIRE_ID);
@@ -609,6 +634,16 @@ void interp__exec_not_run(struct interp_session *s, struct interp__exec *e, cons
     interp__exec_end(s, e, INTERP_OUTCOME_ERROR, cause, INTERP_STATE_PRESERVED, 0);
 }
 
+static void no_terminal(struct interp__exec *e)
+{
+    interp_result *r = e->result;
+    r->ran = 0;
+    r->outcome = INTERP_OUTCOME_ERROR;
+    r->cause = "pty";
+    r->state = INTERP_STATE_PRESERVED;
+    interp__host_error(r, "NoTerminal", "no pseudo-terminal can be had in this sandbox: /dev/ptmx is missing there, closed, or all of them are in use", "");
+}
+
 /* The kernel did not start: the agent said why in KERNEL_READY. */
 static void not_run(struct interp_session *s, struct interp__exec *e)
 {
@@ -744,7 +779,10 @@ void interp__exec_exit(struct interp_session *s, struct interp__exec *e, const s
             r->outcome = interrupted == WIRE_CAUSE_CANCEL ? INTERP_OUTCOME_CANCELLED : INTERP_OUTCOME_TIMEOUT;
         break;
     case WIRE_HOW_NOT_RUN:
-        not_run(s, e);
+        if (m->flags & WIRE_EXIT_NO_PTY)
+            no_terminal(e);
+        else
+            not_run(s, e);
         break;
     case WIRE_HOW_STOPPED:
         r->outcome = INTERP_OUTCOME_CANCELLED;

@@ -168,3 +168,27 @@ interp_status interp_call_signal(interp_call *c, int32_t sig, interp_error **err
     leave(c, in);
     return st;
 }
+
+/* Before it has been sent, it will begin with that size. */
+interp_status interp_call_resize(interp_call *c, uint32_t rows, uint32_t columns, interp_error **err)
+{
+    struct interp_session *in = NULL;
+    interp_status st = enter(c, &in, "interp_call_resize", err);
+    if (st)
+        return st;
+    const struct interp__mem *m = &c->ctx->mem;
+    if (!rows || !columns || rows > UINT16_MAX || columns > UINT16_MAX)
+        st = interp__fail(m, err, INTERP_E_INVAL, "pty", "%u rows and %u columns are no size of a terminal: give 1 to %u of each", rows, columns, (unsigned)UINT16_MAX);
+    else if (c->done || !c->exec)
+        st = interp__fail(m, err, INTERP_E_CLOSED, "ended", "the exec has ended");
+    else if (!c->exec->pty)
+        st = interp__fail(m, err, INTERP_E_INVAL, "pty", "this exec has no terminal: set `pty` in its request");
+    else {
+        c->exec->rows = (uint16_t)rows;
+        c->exec->columns = (uint16_t)columns;
+        if (c->exec->sent)
+            interp__peer_resize(c->session, c->exec);
+    }
+    leave(c, in);
+    return st;
+}

@@ -72,6 +72,16 @@ void interp__peer_signal(struct interp_session *s, const struct interp__exec *e,
     interp__peer_frame(s, WIRE_SIGNAL, 0, 0, b, sizeof b);
 }
 
+void interp__peer_resize(struct interp_session *s, const struct interp__exec *e)
+{
+    uint8_t b[WIRE_ID + 4];
+    struct wire_out o = { b, b + sizeof b, 0 };
+    interp__wire_put_bytes(&o, e->id, WIRE_ID);
+    interp__wire_put_u16(&o, e->rows);
+    interp__wire_put_u16(&o, e->columns);
+    interp__peer_frame(s, WIRE_RESIZE, 0, 0, b, sizeof b);
+}
+
 /* ---- out: code, stdin, blobs */
 
 /* Sends what credit and the buffer allow; the last piece says END, unless more may come. Returns the new position. */
@@ -100,7 +110,7 @@ static void pump_input(struct interp_session *s, struct interp__exec *e)
         e->input_sent = 0;
         interp__exec_room(s, e);
     } else
-        e->input_ended = e->input_sent == e->input.len;
+        e->input_ended = e->input.len && e->input_sent == e->input.len;
     if (e->input_closed && !e->input_ended && !e->input.len) {   /* there is nothing that could carry the END */
         interp__peer_frame(s, WIRE_DATA, WIRE_FLAG_END, channel, NULL, 0);
         e->input_ended = 1;

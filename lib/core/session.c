@@ -349,7 +349,7 @@ static interp_status link_start(interp_ctx *x, const interp_config *c, int32_t k
                              .image = s->v.image, .pull = s->v.pull, .endpoint = s->v.endpoint, .runtime = s->v.runtime, .user = s->v.user,
                              .flags = (s->v.memory_set ? INTERP_SPEC_MEMORY_ASKED : 0u) | (s->v.cpu_set ? INTERP_SPEC_CPU_ASKED : 0u) | (s->v.pids_set ? INTERP_SPEC_PIDS_ASKED : 0u) |
                                       (s->v.inodes_set ? INTERP_SPEC_INODES_ASKED : 0u) | (s->v.file_set ? INTERP_SPEC_FILE_ASKED : 0u) |
-                                      (s->v.workspace_set ? INTERP_SPEC_WORKSPACE_ASKED : 0u) };
+                                      (s->v.workspace_set ? INTERP_SPEC_WORKSPACE_ASKED : 0u) | (s->v.pty ? INTERP_SPEC_PTY : 0u) };
         struct interp__spec_lists lists;
         interp__host_files_spec(&s->files, &lists, &spec);
         s->unseen = kind != INTERP_CALL_OPEN;
@@ -427,6 +427,10 @@ static int request_ok(struct interp_session *s, const interp_request *r, const s
         return interp__fail(&s->mem, err, INTERP_E_INVAL, "code-missing", "the request has no code");
     if (r->nargs && !(*l)->oneshot)
         return interp__fail(&s->mem, err, INTERP_E_INVAL, "args", "%s has no program that could take arguments: args are for languages that run one each time, such as c", (*l)->name);
+    if (r->v.pty && !s->v.pty)
+        return interp__fail(&s->mem, err, INTERP_E_INVAL, "pty", "the sandbox was opened without terminals: set `pty` in the session's config, too");
+    if (!r->v.pty && (r->v.pty_rows_set || r->v.pty_columns_set))
+        return interp__fail(&s->mem, err, INTERP_E_INVAL, "pty", "pty_rows and pty_columns are those of a terminal: set `pty` in the request, too");
     if (r->options.len > 2 && (*l)->oneshot)
         return interp__fail(&s->mem, err, INTERP_E_INVAL, "options", "%s has no options", (*l)->name);
     return INTERP_OK;

@@ -35,6 +35,7 @@ enum boot_flags {
     BOOT_CGROUP_V2 = 2,
     BOOT_BARE = 4,           /* no namespaces: levels landlock and process. Descriptor BOOT_FD_LIFE is there, groups are not */
     BOOT_OPEN = 8,           /* with BARE: level process, no rules for files and no filter */
+    BOOT_PTY = 16,           /* with pseudo-terminals */
     BOOT_NO_SECCOMP = 0x100, /* white-box tests only; an agent built without -DINTERP_TESTING ends with an error when it sees one of these */
     BOOT_NO_LANDLOCK = 0x200,
     BOOT_NO_USERNS = 0x400

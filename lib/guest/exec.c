@@ -47,6 +47,11 @@ static void exec_exit(struct kernel *k)
         m.flags |= WIRE_EXIT_SAVED;
     usage_end(k, &m);
     send_exit(&m);
+    if (x->pty >= 0 && x->out[0] >= 0) {   /* what still runs there is hung up: a terminal has no late output */
+        pipe_close(x->out[0]);
+        x->out[0] = -1;
+    }
+    let_go(&x->pty);
     for (int i = 0; i < 2; i++)
         if (x->out[i] >= 0) {
             pipes[x->out[i]].ready |= pipes[x->out[i]].fifo; /* one that nobody ever opened has no end to tell: look */
@@ -92,7 +97,8 @@ void exec_respawn(struct kernel *k)
 void exec_request(const struct wire_frame *f)
 {
     struct wire_exec m;
-    if (interp__wire_get_exec(f, &m) < 0 || m.base < WIRE_CHANNEL_FIRST || m.base > UINT16_MAX - 2 || m.code_bytes > CODE_MAX)
+    if (interp__wire_get_exec(f, &m) < 0 || m.base < WIRE_CHANNEL_FIRST || m.base > UINT16_MAX - 2 || m.code_bytes > CODE_MAX ||
+        (m.flags & WIRE_EXEC_PTY && !(m.flags & WIRE_EXEC_STDIN && m.flags & WIRE_EXEC_MERGE)))
         fatal("protocol", "malformed EXEC");
     struct kernel *k = kernel_find(m.kernel);
     if (k && k->x.phase)
@@ -118,7 +124,9 @@ void exec_request(const struct wire_frame *f)
     x->began = A.now;
     x->deadline = m.timeout_ns < UINT64_MAX - A.now ? A.now + m.timeout_ns : UINT64_MAX;
     x->credit[0] = x->credit[1] = x->credit[2] = WIRE_WINDOW;
-    x->out[0] = x->out[1] = x->in_fd = x->code_fd = -1;
+    x->out[0] = x->out[1] = x->in_fd = x->code_fd = x->pty = -1;
+    x->rows = m.rows;
+    x->columns = m.columns;
     x->in_ready = 1;
     x->files[0] = 0;
     x->made = 0;
@@ -185,6 +193,8 @@ static int streams(struct kernel *k)
 {
     struct exec *x = &k->x;
     int end;
+    if (x->flags & WIRE_EXEC_PTY)
+        return pty_make(k);
     if (k->kind != WIRE_KIND_PASSED)
         return files_streams(k);
     if (x->flags & WIRE_EXEC_STDIN) {
@@ -226,6 +236,7 @@ void exec_begin(struct kernel *k)
         return;
     }
     if (streams(k) < 0) {
+        x->exit_flags |= x->flags & WIRE_EXEC_PTY ? WIRE_EXIT_NO_PTY : 0;
         exec_refuse(k, WIRE_HOW_NOT_RUN);
         return;
     }
@@ -246,7 +257,7 @@ void exec_begin(struct kernel *k)
     } else {
         uint8_t p[KFRAME_HEADER + sizeof x->files];
         uint32_t len = k->kind == WIRE_KIND_PATHS ? (uint32_t)strlen(x->files) : 0;
-        struct kframe f = { .bin_len = len, .token = x->token, .type = 'P', .status = (uint8_t)((x->flags & WIRE_EXEC_STDIN ? 1 : 0) | (k->interrupted ? 2 : 0)) };
+        struct kframe f = { .bin_len = len, .token = x->token, .type = 'P', .status = (uint8_t)((x->flags & WIRE_EXEC_STDIN ? 1 : 0) | (k->interrupted ? 2 : 0) | (x->pty >= 0 ? 4 : 0)) };
         k->interrupted = 0;
         interp__kframe_put(p, &f);
         memcpy(p + KFRAME_HEADER, x->files, len);
@@ -276,7 +287,8 @@ static void drain(struct kernel *k)
     struct exec *x = &k->x;
     x->phase = X_DRAIN;
     for (int i = 0; i < 2; i++) {
-        x->left[i] = x->out[i] >= 0 ? pipe_pending(x->out[i]) : 0;
+        /* what a terminal holds is not to be had as a number, but a read that finds nothing has waited for it */
+        x->left[i] = x->out[i] < 0 ? 0 : x->pty >= 0 ? PTY_HOLDS : pipe_pending(x->out[i]);
         if (x->left[i])
             pipes[x->out[i]].ready = 1;
     }
@@ -286,6 +298,7 @@ void exec_final(struct kernel *k, uint8_t word)
 {
     k->x.word = word;
     k->x.how = WIRE_HOW_FINAL;
+    k->x.asked |= word == WIRE_WORD_INTERRUPTED && !k->x.cause;   /* typed, at a terminal */
     drain(k);
 }
 

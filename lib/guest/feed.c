@@ -72,6 +72,8 @@ int feed_stdin(struct kernel *k)
             return 1;
         if (r > 0) {
             x->stdin_eaten += (uint32_t)r;
+            const struct iovec_k *last = (size_t)r > v[0].len ? &v[1] : &v[0];
+            x->typed = ((const uint8_t *)last->base)[(size_t)r - (last == v ? 0 : v[0].len) - 1];
             ring_drop(q, (size_t)r);
             more = q->len != 0;
         } else {
@@ -94,6 +96,11 @@ int feed_stdin(struct kernel *k)
     }
     /* a FIFO whose reader has not opened it yet would lose what is in it */
     if (x->stdin_end && !q->len && x->in_fd >= 0 && (k->kind == WIRE_KIND_PASSED || x->opened)) {
+        if (x->pty >= 0) {
+            more |= x->stdin_end == 1;
+            pty_end(k);
+            return more;
+        }
         sys_close(x->in_fd);
         x->in_fd = -1;
         x->nudge = k->kind == WIRE_KIND_PASSED ? 0 : A.now + 2 * MSEC;

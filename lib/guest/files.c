@@ -119,6 +119,22 @@ int files_streams(struct kernel *k)
     return 0;
 }
 
+int files_terminal(struct kernel *k, const char *device)
+{
+    struct exec *x = &k->x;
+    char path[112];
+    if (!x->files[0])
+        fresh_name(x->files, sizeof x->files, 'p');
+    for (int i = 0; i < 3; i++) {
+        name_of(path, sizeof path, x->files, (char)('0' + i));
+        long r = sys_symlinkat(device, AT_FDCWD, path);
+        if (r < 0)
+            return (int)r;
+        x->made |= (uint8_t)(1 << i);
+    }
+    return 0;
+}
+
 int files_code(struct kernel *k)
 {
     struct exec *x = &k->x;

@@ -98,7 +98,7 @@ static int header_good(struct kernel *k)
     case 'b': /* how the build of a one-shot went; the program starts after it */
         return k->flags & WIRE_START_ONESHOT && x->step == WIRE_STEP_BUILD && x->opened && !f->json_len && f->status >= WIRE_BUILD_DONE && f->status <= WIRE_BUILD_MISSING;
     case 'f': /* before its code was handed over whole it can't be an answer to it */
-        return f->status >= WIRE_WORD_OK && f->status <= (x->cause || x->asked ? WIRE_WORD_INTERRUPTED : WIRE_WORD_EXIT) && x->ran;
+        return f->status >= WIRE_WORD_OK && f->status <= (x->cause || x->asked || x->pty >= 0 ? WIRE_WORD_INTERRUPTED : WIRE_WORD_EXIT) && x->ran;
     default:
         return 0;
     }

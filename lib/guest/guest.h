@@ -113,7 +113,9 @@ struct exec {
     uint64_t cpu_limit, idle_limit, cpu_look, cpu_seen, heard;           /* UINT64_MAX: no limit; cpu_look: when to look again; heard: begin, or last output */
     uint64_t began, deadline, timeout, build, grace, signalled, control_gone, watch_peak, nudge;
     uint32_t exit_flags;
-    int out[2], in_fd, code_fd, pass[3], npass;
+    int out[2], in_fd, code_fd, pty, pass[3], npass;           /* pty: our hold of the terminal's other side, -1: there is none */
+    uint16_t rows, columns;
+    uint8_t typed;                                            /* the last byte that was typed there */
     char files[96];                                           /* prefix of FIFOs and code file; empty: none */
     uint8_t made;                                             /* bit n: <prefix>n exists; bit 3: the code file */
     uint32_t prefix_len;
@@ -173,6 +175,11 @@ void exec_final(struct kernel *k, uint8_t word);
 void exec_over(struct kernel *k, uint8_t how);                /* the kernel is gone */
 int  exec_step(struct kernel *k);
 void exec_refuse(struct kernel *k, uint8_t how);              /* EXIT at once, nothing ran */
+/* pty.c */
+int  pty_make(struct kernel *k);                              /* the streams of an exec as one terminal; 0 or negative error */
+void pty_end(struct kernel *k);                               /* its input ends */
+void pty_resize(const uint8_t id[WIRE_ID], uint16_t rows, uint16_t columns);
+#define PTY_HOLDS (64u << 10)         /* more than its buffers do */
 /* feed.c */
 int  feed_kernel(struct kernel *k);
 int  feed_stdin(struct kernel *k);
@@ -194,6 +201,7 @@ uint64_t watch_timer(void);
 int  files_init(void);
 void files_done(void);
 int  files_streams(struct kernel *k);                         /* FIFOs of an exec; 0 or negative error */
+int  files_terminal(struct kernel *k, const char *path);      /* ... as names of one terminal */
 int  files_code(struct kernel *k);
 void files_remove(struct exec *x, int all);
 void files_nudge(const struct exec *x);

@@ -192,6 +192,10 @@ static void user_landlock(void)
     allow(rules, "/tmp", work);
     allow(rules, "/dev/shm", work);
     allow(rules, "/dev", FS_READ_FILE | FS_WRITE_FILE);
+    if (boot_state.boot.flags & BOOT_PTY) {   /* modes and sizes are set by ioctl */
+        allow(rules, "/dev/pts", all & (FS_READ_FILE | FS_WRITE_FILE | FS_IOCTL_DEV));
+        allow(rules, "/dev/tty", all & (FS_READ_FILE | FS_WRITE_FILE | FS_IOCTL_DEV));
+    }
     allow(rules, "/run/interp/p", FS_READ_FILE | FS_WRITE_FILE);
     allow(rules, "/run/interp/s", work & ~(uint64_t)FS_READ_DIR);
     /* what is below a place of the user's has its rights already, and there he could put a link in our way; so he could where one of these is below another */

@@ -11,9 +11,9 @@
 struct source { int fd; uint16_t mode; };
 static struct source sources[BOOT_SOURCES];
 int root_fd;
-static int devices[5];
+static int devices[6], ndevices;
 static const char *point;        /* where the new root hangs in the old one until the pivot */
-static const char *const device[5] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom" };
+static const char *const device[6] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty" };
 
 static void set_attr(int fd, const char *path, int flags, uint64_t set, const char *step)
 {
@@ -74,7 +74,8 @@ static void open_sources(void)
         sources[i].mode = st.mode;
     }
     shares_open();
-    for (int i = 0; i < 5; i++) {
+    ndevices = boot_state.boot.flags & BOOT_PTY ? 6 : 5;
+    for (int i = 0; i < ndevices; i++) {
         devices[i] = (int)boot_try(sys_open(device[i], O_PATH | O_CLOEXEC | O_NOFOLLOW), BOOT_E_MOUNT, device[i]);
         boot_try(sys_statx(devices[i], "", AT_EMPTY_PATH, &st), BOOT_E_MOUNT, device[i]);
         if ((st.mode & S_IFMT) != S_IFCHR)         /* check what was opened */
@@ -283,7 +284,7 @@ static void place_devices(void)
 {
     static const char *const links[4][2] = { { "/proc/self/fd", "dev/fd" }, { "fd/0", "dev/stdin" }, { "fd/1", "dev/stdout" }, { "fd/2", "dev/stderr" } };
     make("dev", 1);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < ndevices; i++) {
         make(device[i] + 1, 0);
         int m = (int)boot_try(sys_open_tree(devices[i], "", OPEN_TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH), BOOT_E_MOUNT, device[i]);
         root_attach(m, device[i]);
@@ -291,6 +292,23 @@ static void place_devices(void)
     }
     for (int i = 0; i < 4; i++)
         boot_try(sys_symlinkat(links[i][0], root_fd, links[i][1]), BOOT_E_MOUNT, links[i][1]);
+}
+
+/* Terminals of the sandbox's own: those of the host are not to be seen, and what is opened here counts against a bound of its own. */
+static void place_terminals(void)
+{
+    if (!(boot_state.boot.flags & BOOT_PTY))
+        return;
+    int fs = (int)boot_try(sys_fsopen("devpts"), BOOT_E_MOUNT, "devpts");
+    boot_try(sys_fsconfig(fs, FSCONFIG_SET_STRING, "ptmxmode", "0666"), BOOT_E_MOUNT, "devpts ptmxmode");
+    boot_try(sys_fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0600"), BOOT_E_MOUNT, "devpts mode");
+    boot_try(sys_fsconfig(fs, FSCONFIG_SET_STRING, "max", "64"), BOOT_E_MOUNT, "devpts max");
+    boot_try(sys_fsconfig(fs, FSCONFIG_CMD_CREATE, 0, 0), BOOT_E_MOUNT, "devpts create");
+    long m = boot_try(sys_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC), BOOT_E_MOUNT, "devpts mount");
+    sys_close(fs);
+    make("dev/pts", 1);
+    root_attach(m, "/dev/pts");
+    boot_try(sys_symlinkat("pts/ptmx", root_fd, "dev/ptmx"), BOOT_E_MOUNT, "dev/ptmx");
 }
 
 static void place_work(void)
@@ -378,6 +396,7 @@ void root_build(void)
     place_empty();
     place_sources();
     place_devices();
+    place_terminals();
     place_work();
     place_etc();
     shares_place();

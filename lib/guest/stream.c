@@ -277,6 +277,15 @@ static void dispatch(const struct wire_frame *f)
         ladder_signal(id, sig);
         return;
     }
+    case WIRE_RESIZE: {
+        uint8_t id[WIRE_ID];
+        interp__wire_bytes(&in, id, WIRE_ID);
+        uint16_t rows = interp__wire_u16(&in), columns = interp__wire_u16(&in);
+        if (in.bad)
+            fatal("protocol", "malformed RESIZE");
+        pty_resize(id, rows, columns);
+        return;
+    }
     default:
         fatal("protocol", "a frame that nobody asked for"); /* REPLY: there are no requests yet */
     }

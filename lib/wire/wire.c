@@ -47,7 +47,7 @@ static int may_send(uint8_t type, int from_agent)
         return 1;
     case WIRE_WELCOME: case WIRE_FATAL: case WIRE_KERNEL_READY: case WIRE_KERNEL_GONE: case WIRE_EXIT: case WIRE_LATE: case WIRE_REQUEST: case WIRE_FILE_DONE:
         return from_agent;
-    case WIRE_HELLO: case WIRE_NOP: case WIRE_BYE: case WIRE_KERNEL_START: case WIRE_KERNEL_STOP: case WIRE_EXEC: case WIRE_INTERRUPT: case WIRE_SIGNAL: case WIRE_REPLY: case WIRE_FILE: case WIRE_FILE_CANCEL:
+    case WIRE_HELLO: case WIRE_NOP: case WIRE_BYE: case WIRE_KERNEL_START: case WIRE_KERNEL_STOP: case WIRE_EXEC: case WIRE_INTERRUPT: case WIRE_SIGNAL: case WIRE_RESIZE: case WIRE_REPLY: case WIRE_FILE: case WIRE_FILE_CANCEL:
         return !from_agent;
     default:
         return 0;
@@ -324,6 +324,8 @@ int interp__wire_get_exec(const struct wire_frame *f, struct wire_exec *m)
     m->cpu_ns = interp__wire_u64(&i);
     m->idle_ns = interp__wire_u64(&i);
     m->build_ns = interp__wire_u64(&i);
+    m->rows = interp__wire_u16(&i);
+    m->columns = interp__wire_u16(&i);
     return i.bad ? -1 : 0;
 }
 void interp__wire_put_exec(struct wire_out *o, const struct wire_exec *m)
@@ -341,6 +343,8 @@ void interp__wire_put_exec(struct wire_out *o, const struct wire_exec *m)
     interp__wire_put_u64(o, m->cpu_ns);
     interp__wire_put_u64(o, m->idle_ns);
     interp__wire_put_u64(o, m->build_ns);
+    interp__wire_put_u16(o, m->rows);
+    interp__wire_put_u16(o, m->columns);
 }
 
 int interp__wire_get_exit(const struct wire_frame *f, struct wire_exit *m)

@@ -19,7 +19,7 @@
 enum wire_type {
     WIRE_HELLO = 1, WIRE_WELCOME = 2, WIRE_CREDIT = 3, WIRE_DATA = 4, WIRE_NOP = 5, WIRE_FATAL = 6, WIRE_BYE = 7,
     WIRE_KERNEL_START = 16, WIRE_KERNEL_READY = 17, WIRE_KERNEL_STOP = 18, WIRE_KERNEL_GONE = 19,
-    WIRE_EXEC = 32, WIRE_EXIT = 33, WIRE_INTERRUPT = 34, WIRE_LATE = 35, WIRE_SIGNAL = 36,
+    WIRE_EXEC = 32, WIRE_EXIT = 33, WIRE_INTERRUPT = 34, WIRE_LATE = 35, WIRE_SIGNAL = 36, WIRE_RESIZE = 37,
     WIRE_REQUEST = 48, WIRE_REPLY = 49,
     WIRE_FILE = 64, WIRE_FILE_DONE = 65, WIRE_FILE_CANCEL = 66
 };
@@ -32,14 +32,14 @@ enum wire_ready {
     WIRE_READY_OK = 1, WIRE_READY_MISSING = 2, WIRE_READY_STALE = 3, WIRE_READY_FAILED = 4, WIRE_READY_LIMIT = 5,
     WIRE_READY_TIMEOUT = 6, WIRE_READY_PROTOCOL = 7
 };
-enum { WIRE_EXEC_STDIN = 1, WIRE_EXEC_MERGE = 256 };
+enum { WIRE_EXEC_STDIN = 1, WIRE_EXEC_MERGE = 256, WIRE_EXEC_PTY = 512 };
 enum wire_how { WIRE_HOW_FINAL = 1, WIRE_HOW_DIED = 2, WIRE_HOW_KILLED = 3, WIRE_HOW_NOT_RUN = 4, WIRE_HOW_PROTOCOL = 5, WIRE_HOW_STOPPED = 6 };
 enum wire_word { WIRE_WORD_NONE = 0, WIRE_WORD_OK = 1, WIRE_WORD_ERROR = 2, WIRE_WORD_EXIT = 3, WIRE_WORD_INTERRUPTED = 4 };
 enum wire_cause { WIRE_CAUSE_NONE = 0, WIRE_CAUSE_WALL = 1, WIRE_CAUSE_CPU = 2, WIRE_CAUSE_IDLE = 3, WIRE_CAUSE_CANCEL = 4, WIRE_CAUSE_SIGNAL = 5 };
 #define WIRE_SIGNAL_MAX 31u
 enum wire_kernel_state { WIRE_KERNEL_ALIVE = 1, WIRE_KERNEL_PROVEN = 2, WIRE_KERNEL_UNPROVEN = 3 };
 enum { WIRE_LIMIT_MEMORY = 1, WIRE_LIMIT_PIDS = 2, WIRE_LIMIT_DISK = 4, WIRE_LIMIT_INODES = 8, WIRE_LIMIT_FILE = 16 };
-enum { WIRE_EXIT_WATCH = 1, WIRE_EXIT_RAN = 2, WIRE_EXIT_SAVED = 4 };
+enum { WIRE_EXIT_WATCH = 1, WIRE_EXIT_RAN = 2, WIRE_EXIT_SAVED = 4, WIRE_EXIT_NO_PTY = 8 };
 enum wire_reply { WIRE_REPLY_OK = 0, WIRE_REPLY_UNSUPPORTED = 1, WIRE_REPLY_REFUSED = 2, WIRE_REPLY_FAILED = 3 };
 #define WIRE_FILES    8u           /* at a time */
 #define WIRE_PATH_MAX 4095u
@@ -99,7 +99,7 @@ struct wire_identity { uint64_t inode, mtime_ns, ctime_ns, size; };
 struct wire_hello { uint16_t version_min, version_max; uint32_t capabilities, umask, pids; uint8_t session[WIRE_ID], secret[WIRE_ID]; uint64_t lease_ns, watch_bytes, lifetime_ns; };
 struct wire_welcome { uint16_t version, arch; uint32_t capabilities, uid; uint8_t ids, landlock, scoped, memory; };
 struct wire_ready_msg { uint16_t kernel; uint8_t status, restored; int32_t exit_code, signal; struct wire_identity id; struct wire_str path, info, text; };
-struct wire_exec { uint8_t id[WIRE_ID]; uint16_t kernel, base; uint32_t flags, number, token, code_bytes; uint64_t timeout_ns, grace_ns, cpu_ns, idle_ns, build_ns; struct wire_str prefix; };
+struct wire_exec { uint8_t id[WIRE_ID]; uint16_t kernel, base, rows, columns; uint32_t flags, number, token, code_bytes; uint64_t timeout_ns, grace_ns, cpu_ns, idle_ns, build_ns; struct wire_str prefix; };
 struct wire_exit { uint8_t id[WIRE_ID]; uint8_t how, status, interrupted, kernel_state; int32_t exit_code, signal; uint64_t wall_ns, cpu_ns, memory_peak; uint32_t oom_kills, limits_hit, flags; uint8_t step; };
 struct wire_file { uint16_t channel; uint8_t op, flags; uint32_t mode; uint64_t limit, timeout_ns; struct wire_str path, other; };
 struct wire_file_done { uint16_t channel, error; uint8_t type, more; uint32_t mode; uint64_t size, mtime_ns, count; };

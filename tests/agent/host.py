@@ -196,7 +196,7 @@ class Host:
             self.window.pop(c, None), self.sent.pop(c, None), self.data.pop(c, None)
         eid = os.urandom(16)
         token = token or struct.unpack("<I", os.urandom(4))[0]
-        msg = self.frame(EXEC, struct.pack("<16sHHIIIQQI", eid, kernel, base, 1 if stdin is not None else 0, 1, token, timeout, grace, len(code)) + text(prefix) + struct.pack("<QQQ", cpu, idle, FOREVER))
+        msg = self.frame(EXEC, struct.pack("<16sHHIIIQQI", eid, kernel, base, 1 if stdin is not None else 0, 1, token, timeout, grace, len(code)) + text(prefix) + struct.pack("<QQQHH", cpu, idle, FOREVER, 24, 80))
         if send_code and len(code) <= PAYLOAD:
             self.sent[base] = len(code)
             msg += self.frame(DATA, code, base, END)

@@ -7,7 +7,7 @@ enum { HOST = 1, AGENT = 2, BOTH = 3 };
 static const struct { uint8_t type, who; } types[] = {   /* FORMAT.md, table of frames */
     { WIRE_HELLO, HOST }, { WIRE_WELCOME, AGENT }, { WIRE_CREDIT, BOTH }, { WIRE_DATA, BOTH }, { WIRE_NOP, HOST }, { WIRE_FATAL, AGENT }, { WIRE_BYE, HOST },
     { WIRE_KERNEL_START, HOST }, { WIRE_KERNEL_READY, AGENT }, { WIRE_KERNEL_STOP, HOST }, { WIRE_KERNEL_GONE, AGENT },
-    { WIRE_EXEC, HOST }, { WIRE_EXIT, AGENT }, { WIRE_INTERRUPT, HOST }, { WIRE_SIGNAL, HOST }, { WIRE_LATE, AGENT }, { WIRE_REQUEST, AGENT }, { WIRE_REPLY, HOST }, { WIRE_FILE, HOST }, { WIRE_FILE_DONE, AGENT }, { WIRE_FILE_CANCEL, HOST },
+    { WIRE_EXEC, HOST }, { WIRE_EXIT, AGENT }, { WIRE_INTERRUPT, HOST }, { WIRE_SIGNAL, HOST }, { WIRE_RESIZE, HOST }, { WIRE_LATE, AGENT }, { WIRE_REQUEST, AGENT }, { WIRE_REPLY, HOST }, { WIRE_FILE, HOST }, { WIRE_FILE_DONE, AGENT }, { WIRE_FILE_CANCEL, HOST },
 };
 static int who_sends(unsigned type)
 {
@@ -486,7 +486,7 @@ TEST(message_exec)
         ROUND(exec, m, b, {
             CHECK_MEM(m.id, b.id, WIRE_ID);
             CHECK(m.kernel == b.kernel && m.base == b.base && m.flags == b.flags && m.number == b.number && m.token == b.token && m.code_bytes == b.code_bytes);
-            CHECK(m.timeout_ns == b.timeout_ns && m.grace_ns == b.grace_ns && m.cpu_ns == b.cpu_ns && m.idle_ns == b.idle_ns && m.build_ns == b.build_ns && same_str(m.prefix, b.prefix));
+            CHECK(m.timeout_ns == b.timeout_ns && m.grace_ns == b.grace_ns && m.cpu_ns == b.cpu_ns && m.idle_ns == b.idle_ns && m.build_ns == b.build_ns && m.rows == b.rows && m.columns == b.columns && same_str(m.prefix, b.prefix));
         });
     }
 }
@@ -517,7 +517,7 @@ TEST(message_sizes)
     struct wire_exit x = { 0 };
     const struct { const char *name; size_t got, want; } row[] = {
 #define SIZE(kind, m, want) { #kind, ({ struct wire_out o = { msg_buf, msg_buf + sizeof msg_buf, 0 }; interp__wire_put_##kind(&o, &m); (size_t)(o.p - msg_buf); }), want }
-        SIZE(hello, h, 72), SIZE(welcome, w, 16), SIZE(start, s, 48), SIZE(ready, r, 50), SIZE(exec, e, 78), SIZE(exit, x, 65),
+        SIZE(hello, h, 72), SIZE(welcome, w, 16), SIZE(start, s, 48), SIZE(ready, r, 50), SIZE(exec, e, 82), SIZE(exit, x, 65),
 #undef SIZE
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)

@@ -326,6 +326,10 @@ class AsyncExec(_Closing):
         """Sends a signal to the processes that it has started; SIGINT reaches the interpreter too, as Ctrl-C would."""
         _exec.send_signal(self._pointer(), number)
 
+    def resize(self, rows: int, columns: int) -> None:
+        """Changes the size of its terminal, if it was started with `pty=True`; programs hear of it by SIGWINCH."""
+        _exec.resize(self._pointer(), rows, columns)
+
     def write(self, data: _text.TextOrBytes) -> int:
         """Feeds standard input of an exec that was started with `interactive=True`; as `Exec.write`: never waits, says how many bytes were taken."""
         return _exec.write(self._pointer(), _text.data(data, 'data'))

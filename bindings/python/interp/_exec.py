@@ -114,6 +114,11 @@ def send_signal(call: int, number: int) -> None:
     check(lib.interp_call_signal(call, _text.number(int(number), 'number'), byref(err)), err)
 
 
+def resize(call: int, rows: int, columns: int) -> None:
+    err = c_void_p()
+    check(lib.interp_call_resize(call, _text.number(rows, 'rows'), _text.number(columns, 'columns'), byref(err)), err)
+
+
 class _Inside:
     """A use of an exec: its call and its session are held."""
 
@@ -234,6 +239,11 @@ class Exec:
         """Sends a signal to the processes that it has started; SIGINT reaches the interpreter too, as Ctrl-C would."""
         with _Inside(self) as inside:
             send_signal(inside.call, number)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Changes the size of its terminal, if it was started with `pty=True`; programs hear of it by SIGWINCH."""
+        with _Inside(self) as inside:
+            resize(inside.call, rows, columns)
 
     def write(self, data: TextOrBytes) -> int:
         """Feeds standard input of an exec that was started with `interactive=True`. Never blocks: says how many bytes were taken; when that is less

@@ -98,6 +98,7 @@ SPEC_PIDS_ASKED = 4
 SPEC_INODES_ASKED = 8
 SPEC_FILE_ASKED = 16
 SPEC_WORKSPACE_ASKED = 32
+SPEC_PTY = 64
 MOUNT_WRITABLE = 1
 MOUNT_RUNTIME = 2
 NTS = 18446744073709551615
@@ -131,6 +132,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_call_next': (_I32, _POINTER, _OUT),
     'interp_call_output': (_I32, _POINTER, _I32, _U64, _POINTER, _SIZE, _SIZE_OUT, _U64_OUT, _OUT),
     'interp_call_reply': (_I32, _POINTER, _U64, _I32, _TEXT, _SIZE, _OUT),
+    'interp_call_resize': (_I32, _POINTER, _U32, _U32, _OUT),
     'interp_call_session': (_POINTER, _POINTER),
     'interp_call_set_userdata': (None, _POINTER, _POINTER),
     'interp_call_signal': (_I32, _POINTER, _I32, _OUT),
@@ -183,6 +185,7 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_output_tokens': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_pids': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_policy': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
+    'interp_config_set_pty': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_pull': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_redact_host': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_redact_off': (_I32, _POINTER, _U64, _OUT),
@@ -261,6 +264,9 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_request_set_label': (_I32, _POINTER, _TEXT, _TEXT, _OUT),
     'interp_request_set_language': (_I32, _POINTER, _TEXT, _OUT),
     'interp_request_set_options': (_I32, _POINTER, _TEXT, _SIZE, _OUT),
+    'interp_request_set_pty': (_I32, _POINTER, _U64, _OUT),
+    'interp_request_set_pty_columns': (_I32, _POINTER, _U64, _OUT),
+    'interp_request_set_pty_rows': (_I32, _POINTER, _U64, _OUT),
     'interp_request_set_request_id': (_I32, _POINTER, _TEXT, _OUT),
     'interp_request_set_stdin': (_I32, _POINTER, _POINTER, _SIZE, _OUT),
     'interp_request_set_stream': (_I32, _POINTER, _U64, _OUT),
@@ -369,6 +375,7 @@ class Library:
     interp_call_next: Any
     interp_call_output: Any
     interp_call_reply: Any
+    interp_call_resize: Any
     interp_call_session: Any
     interp_call_set_userdata: Any
     interp_call_signal: Any
@@ -421,6 +428,7 @@ class Library:
     interp_config_set_output_tokens: Any
     interp_config_set_pids: Any
     interp_config_set_policy: Any
+    interp_config_set_pty: Any
     interp_config_set_pull: Any
     interp_config_set_redact_host: Any
     interp_config_set_redact_off: Any
@@ -499,6 +507,9 @@ class Library:
     interp_request_set_label: Any
     interp_request_set_language: Any
     interp_request_set_options: Any
+    interp_request_set_pty: Any
+    interp_request_set_pty_columns: Any
+    interp_request_set_pty_rows: Any
     interp_request_set_request_id: Any
     interp_request_set_stdin: Any
     interp_request_set_stream: Any

@@ -72,6 +72,9 @@ class ConfigOptions(TypedDict, total=False):
     # 1: standard output and standard error are one pipe, as with 2>&1: all comes as standard output, in the order in which it was written.
     # What a program buffers it writes when it flushes.
     merge_streams: Optional[bool]
+    # 1: the sandbox has pseudo-terminals (/dev/ptmx, /dev/pts, /dev/tty), and an exec may run at one: `pty` of a request. Containers have
+    # them anyway. Not to be had at the levels landlock and process.
+    pty: Optional[bool]
     # 1: output is what a terminal would show at the end: escape sequences are obeyed or dropped, lines drawn again with carriage returns
     # stand there once. The raw bytes are not kept. Late output comes as it is.
     clean_terminal: Optional[bool]
@@ -116,6 +119,14 @@ class RequestOptions(TypedDict, total=False):
     # 1: standard input stays open after what the request brings; interp_call_write feeds it, interp_call_write_end ends it. 0: it ends
     # there.
     interactive: Optional[bool]
+    # 1: the exec runs at a pseudo-terminal, where the config has pty. What it shows, raw, comes as standard output; what the host feeds is
+    # typed (byte 3 is Ctrl-C), and the end of input types the end-of-file character. The terminal is hung up when the exec ends, with what
+    # still runs there. TERM is xterm-256color if env does not say otherwise.
+    pty: Optional[bool]
+    # Rows of that terminal at first; interp_call_resize changes them. Default 24.
+    pty_rows: Optional[int]
+    # Columns of that terminal at first. Default 80.
+    pty_columns: Optional[int]
     # 1: output waits for interp_call_output; what nobody reads on stalls the guest, so that no byte is lost. 0: interp_call_output gives
     # what the result would keep. Not together with stream.
     hold_output: Optional[bool]

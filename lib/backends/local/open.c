@@ -113,7 +113,7 @@ static void fill_message(struct boot *m, const struct interp__local_box *b, cons
 {
     m->magic = BOOT_MAGIC;
     m->size = (uint32_t)sizeof *m;
-    m->flags = (b->id ? (uint32_t)BOOT_TWO_IDS : 0) | (b->group.made && b->s->cgroup.version == 2 ? (uint32_t)BOOT_CGROUP_V2 : 0);
+    m->flags = (b->id ? (uint32_t)BOOT_TWO_IDS : 0) | (b->group.made && b->s->cgroup.version == 2 ? (uint32_t)BOOT_CGROUP_V2 : 0) | (spec->flags & INTERP_SPEC_PTY ? (uint32_t)BOOT_PTY : 0);
     m->workspace_bytes = or_default(spec->workspace_bytes, 256 * MIB);
     m->workspace_inodes = or_default(spec->workspace_inodes, 65536);
     m->file_bytes = or_default(spec->file_bytes, m->workspace_bytes);
@@ -308,6 +308,9 @@ static int plan_bare(struct interp__local_box *b, const interp_spec *spec, int l
     snprintf(b->memory, sizeof b->memory, "watch");
     snprintf(b->cpu, sizeof b->cpu, "none");
     snprintf(b->pids, sizeof b->pids, "%s", b->id ? "rlimit" : "shared");
+    if (flags & INTERP_SPEC_PTY)
+        return interp__local_failed(f, INTERP_E_ISOLATION, "pty", 0, "Leave `pty` out, or run where namespaces can be had.",
+                                    "Terminals can't be had here: %s, and those of the machine are others' too.", why);
     if (!b->id && flags & INTERP_SPEC_PIDS_ASKED)
         return unenforceable(f, "pids", why);
     if (!b->id)

@@ -42,9 +42,12 @@ exit() {
   builtin set -T
   builtin trap 'return $__interp_c' DEBUG
 }
+# hup: a terminal is hung up when its exec ends, which must not end the shell. A handler is not inherited by programs.
+__interp_hup() { [[ $(builtin trap -p HUP) ]] || builtin trap : HUP; }
 # begin TOKEN: the streams are open.  Gives $? of the last exec to this one.
 __interp_begin() {
   __interp_i= __interp_on=1
+  if [[ -t 52 ]]; then __interp_hup; fi
   builtin printf "\000\000\000\000\000\000\000\000o\000\000\000$1" >&50
   return "$__interp_s"
 }

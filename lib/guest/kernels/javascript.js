@@ -93,7 +93,7 @@ function afterSignals(turn, go) {
   sigints = 0; go();
 }
 function receive(kind, status, request, blob) {
-  if (kind === 'P') { token = [...head.subarray(12, 16)]; openStreams(decode(blob), (status & 1) === 1); overdue = (status & 2) && !sigints; }
+  if (kind === 'P') { token = [...head.subarray(12, 16)]; openStreams(decode(blob), (status & 1) === 1, (status & 4) === 4); overdue = (status & 2) && !sigints; }
   else if (kind === 'E') { token = [...head.subarray(12, 16)]; afterSignals(0, () => exec(request, blob)); }
   else reallyExit(0);
 }
@@ -136,6 +136,7 @@ function stdio() {
   getter(process, 'stdout', () => out); getter(process, 'stderr', () => err);
   getter(process, 'stdin', () => {
     if (stdin) return stdin;
+    if (screen) return stdin = new (require('tty').ReadStream)(0);
     if (!stdinGiven) return stdin = new (require('fs').ReadStream)(null, { fd: 0, autoClose: false });
     stdin = new (require('net').Socket)({ fd: 0, readable: true, writable: false, manualStart: true });
     if (stdin._handle && stdin._handle.readStop) { stdin._handle.reading = false; stdin._readableState.reading = false; stdin._handle.readStop(); }
@@ -155,12 +156,34 @@ function reopen(fd, path, flags) {
   }
   reallyExit(70);
 }
-function openStreams(prefix, given) {
+// At a terminal: our streams, which write at once, with what Node's own have for it. The one of Node's is there to know the size and to hear of changes.
+let screen = null, hangups = false;
+const screenMethods = ['cursorTo', 'moveCursor', 'clearLine', 'clearScreenDown', 'getColorDepth', 'hasColors', 'getWindowSize'];
+function leaveTerminal() {
+  if (!screen) return;
+  try { screen.destroy(); } catch { /* exotic */ }
+  screen = null;
+  stdio(); newConsole();
+}
+function takeTerminal(path) {
+  const tty = require('tty');
+  if (!hangups) { hangups = true; process.on('SIGHUP', () => {}); }                    // the end of a terminal is no end of ours
+  screen = new tty.WriteStream(openSync(path, 'w'));
+  for (const s of [out, err]) {
+    s.isTTY = true; s._type = 'tty';
+    for (const name of ['columns', 'rows']) Object.defineProperty(s, name, { get: () => screen && screen[name], configurable: true, enumerable: true });
+    for (const name of screenMethods) s[name] = tty.WriteStream.prototype[name];
+    screen.on('resize', () => s.emit('resize'));
+  }
+}
+function openStreams(prefix, given, terminal) {
+  leaveTerminal();
   if (stdin) { try { stdin.removeAllListeners(); stdin.on('error', () => {}); stdin.destroy(); } catch { /* exotic */ } stdin = null; }
   stdinGiven = given;
   reopen(0, given ? prefix + '0' : '/dev/null', 'r');
   reopen(1, prefix + '1', 'w');
   reopen(2, prefix + '2', 'w');
+  if (terminal) takeTerminal(prefix + '1');
   if (out.destroyed || out.writableEnded || err.destroyed || err.writableEnded) { stdio(); newConsole(); }
   send('o', 0);
 }

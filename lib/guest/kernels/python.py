@@ -63,6 +63,7 @@ class State(object):
     ticking = False
     late = False             # something ran since the last exec ended
     own = None              # Owner of this exec's threads, made for the first one
+    terminal = False        # the streams are a terminal
     had_stdin = True        # the last exec had input, so what is buffered of it must go
     fflush = None
     module_count = 0
@@ -602,6 +603,10 @@ class Raw(_io._RawIOBase):
         self._checkClosed()
         return self.number
 
+    def isatty(self):
+        self._checkClosed()
+        return S.terminal and os.isatty(self.fd)
+
     def write(self, b):
         self._checkClosed()
         try:
@@ -660,6 +665,10 @@ def flush():
 def retire():
     """Give late output that is still in our buffers to the pipes it belongs to.  A pipe that nobody reads may be full, or a thread
     may hang in one with the buffer's lock: then the streams are made anew, the old ones stay with their pipe, and the next exec goes on."""
+    if S.terminal:                          # it was hung up: what is still held for it must not reach the next exec
+        S.late = S.terminal = False
+        leave_streams()
+        return
     if not S.late and not _thread._count():
         return
     S.late = False
@@ -676,18 +685,34 @@ def retire():
     except Exception:
         return
     if not done.acquire(True, 0.05):
-        old_out, old_err = real_out, real_err
-        for s in (old_out, old_err):
-            try:
-                raw = s.buffer.raw
-                raw.fd = os.dup(raw.number)
-            except Exception:
-                pass                        # closed or detached
-        make_streams()
-        if getattr(sys, 'stdout', None) is old_out:
-            sys.stdout = sys.__stdout__ = real_out
-        if getattr(sys, 'stderr', None) is old_err:
-            sys.stderr = sys.__stderr__ = real_err
+        leave_streams()
+
+
+def leave_streams():
+    """Make the streams anew; the old ones stay with what they write to."""
+    old_out, old_err = real_out, real_err
+    for s in (old_out, old_err):
+        try:
+            raw = s.buffer.raw
+            raw.fd = os.dup(raw.number)
+        except Exception:
+            pass                            # closed or detached
+    make_streams()
+    if getattr(sys, 'stdout', None) is old_out:
+        sys.stdout = sys.__stdout__ = real_out
+    if getattr(sys, 'stderr', None) is old_err:
+        sys.stderr = sys.__stderr__ = real_err
+
+
+def take_terminal():
+    """Have the terminal for our own, so that its keys reach what runs in front. Its end is no reason for us to end; programs that we start hear of it as they would."""
+    S.terminal = True
+    try:
+        if get_signal(_signal.SIGHUP) == _signal.SIG_DFL:
+            set_signal(_signal.SIGHUP, lambda *a: None)
+        std('fcntl').ioctl(0, std('termios').TIOCSCTTY, 0)
+    except Exception:
+        pass                                # no job control then
 
 
 # User code may use up all descriptors; the streams of the next exec need a few. These are held for them, at high numbers, and let go only
@@ -1486,6 +1511,8 @@ def serve():
         if kind == 'P':
             S.token = token
             adopt(fds, status & 1)
+            if status & 4:
+                take_terminal()
             if not spare:
                 hold_spare()
         elif kind == 'E':

@@ -19,6 +19,7 @@ fi
 __interp_s=0 __interp_on= __interp_undo=
 # begin TOKEN [NAME=VALUE...]: the streams are open.  Remembers how to undo the environment of this exec, should the shell end in it.
 __interp_begin() {
+  if [ -t 6 ]; then trap : HUP; fi          # a terminal is hung up when its exec ends, which must not end the shell
   command printf "\000\000\000\000\000\000\000\000o\000\000\000$1" >&9
   shift
   __interp_undo=

@@ -82,6 +82,12 @@ def test_limits_that_can_not_be_had():
                 raise SystemExit('%s was given' % limit)
             except interp.StatusError as e:
                 assert e.reason == 'limit-unenforceable', e
+        for level in 'landlock', 'process':
+            try:
+                interp.Session(isolation=level, pty=True)
+                raise SystemExit('a terminal at level ' + level)
+            except interp.StatusError as e:
+                assert e.reason == 'pty', e
         with interp.Session(isolation='landlock', memory_bytes=128 << 20) as s:
             r = s.python('x = bytearray(400 << 20)\\nimport time\\ntime.sleep(5)')
             assert (r.outcome, r.cause) == ('oom', 'memory'), r
