@@ -153,7 +153,7 @@ def random_orders():
     seed = int(os.environ.get("INTERP_TEST_SEED", "0")) or int.from_bytes(os.urandom(4), "little")
     rnd = random.Random(seed)
     start = struct.pack("<HHBBHQ4Q", 1, 16, 1, 0, 0, SEC, 0, 0, 0, 0) + many([b"python3"]) + many(BOOT) + many([b"PATH=/usr/bin:/bin"]) + text(b"@F@@0@@1@@2@@T@@E@@D@")
-    execute = struct.pack("<16sHHIIIQQI", b"k" * 16, 1, 20, 1, 1, 7, SEC // 5, SEC // 5, 40) + text(b"A=b ") + struct.pack("<QQQ", FOREVER, FOREVER, FOREVER)
+    execute = struct.pack("<16sHHIIIQQI", b"k" * 16, 1, 20, 1, 1, 7, SEC // 5, SEC // 5, 40) + text(b"A=b ") + struct.pack("<QQQHH", FOREVER, FOREVER, FOREVER, 24, 80)
     for n in range(120):
         h = Host(AGENT, NS)
         h.careless = True
@@ -225,7 +225,7 @@ def windows_are_enforced():
         base = h.chan
         h.chan += 3
         c = code(b"time.sleep(9)")
-        h.raw(h.frame(EXEC, struct.pack("<16sHHIIIQQI", b"i" * 16, 1, base, 1, 1, 7, FOREVER, 0, len(c)) + text(b"") + struct.pack("<QQQ", FOREVER, FOREVER, FOREVER)) + h.frame(DATA, c, base, END))
+        h.raw(h.frame(EXEC, struct.pack("<16sHHIIIQQI", b"i" * 16, 1, base, 1, 1, 7, FOREVER, 0, len(c)) + text(b"") + struct.pack("<QQQHH", FOREVER, FOREVER, FOREVER, 24, 80)) + h.frame(DATA, c, base, END))
         for _ in range(8):
             h.send(DATA, b"x" * 60000, base + 1)
     for f in (too_much_code, stdin_after_end, stdin_unannounced, more_code, short_code, busy, credit, flood):
@@ -487,7 +487,7 @@ def stdin_of_an_exec():
         h.careless = True
         base, h.chan = h.chan, h.chan + 3
         c = code(b"time.sleep(0.3); print('done', flush=True)")
-        h.raw(h.frame(EXEC, struct.pack("<16sHHIIIQQI", b"j" * 16, 1, base, 1, 1, 9, FOREVER, 0, len(c)) + text(b"") + struct.pack("<QQQ", FOREVER, FOREVER, FOREVER)) + h.frame(DATA, c, base, END) + h.frame(DATA, b"x" * 65000, base + 1) + h.frame(DATA, b"y" * 65000, base + 1))
+        h.raw(h.frame(EXEC, struct.pack("<16sHHIIIQQI", b"j" * 16, 1, base, 1, 1, 9, FOREVER, 0, len(c)) + text(b"") + struct.pack("<QQQHH", FOREVER, FOREVER, FOREVER, 24, 80)) + h.frame(DATA, c, base, END) + h.frame(DATA, b"x" * 65000, base + 1) + h.frame(DATA, b"y" * 65000, base + 1))
         r = h.exec_wait(Reply(id=b"j" * 16, base=base))
         assert r.how == FINAL and r.out == b"done\n" and time.monotonic() - t < 3 * SLOW
         # closed by the reader while more comes
