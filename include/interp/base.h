@@ -5,6 +5,9 @@
      T1  any thread, any time, concurrently
      T2  functions of a context that several threads may call at once (short internal lock)
      T3  one thread at a time per object; the library detects a violation and answers INTERP_E_BUSY
+   In a threaded context each call is such an object of its own: several threads may start calls of one session at once, wait each for its own, and read and feed them. Functions of a session may come
+   from several threads at once too; a text that one of them hands out is borrowed until any thread asks for it again. One thread at a time does a session's work, whosever call it is for, so callbacks
+   may come on any of them.
    Common rules: a NULL handle gives INTERP_E_INVAL (a getter its neutral value). `*out` is written only on success, `*err` only on failure, and never
    read; `err` may be NULL. Text handed out is NUL-terminated. All input is copied. After fork() a child may only free handles that it inherited; everything else
    answers INTERP_E_FORKED. The library starts no thread, installs no signal handler, prints nothing. */
@@ -132,7 +135,7 @@ typedef void *(*interp_realloc_fn)(void *userdata, void *p, size_t old_size, siz
     calling the library from it gives INTERP_E_BUSY. */
 typedef void (*interp_log_fn)(void *userdata, int32_t level, const char *msg, size_t len);
 
-/** Makes a context. flags 0: blocking forms and interp_call_wait from any threads, one per session at a time. INTERP_CTX_LOOP: one thread at a time
+/** Makes a context. flags 0: blocking forms and interp_call_wait from any threads, one per call at a time. INTERP_CTX_LOOP: one thread at a time
     drives all its sessions through interp_ctx_fd, _dispatch and _next. A program that wants both makes two contexts. Errors: INVAL, NOMEM, IO. T1. */
 INTERP_API interp_status interp_ctx_new(uint32_t flags, interp_ctx **out, interp_error **err);
 /** The same with an allocator for everything that the library itself allocates for this context (JSON parser included, not libseccomp). */

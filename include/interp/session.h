@@ -121,7 +121,8 @@ INTERP_API interp_session *interp_call_session(const interp_call *c);
 INTERP_API void *interp_call_userdata(const interp_call *c);
 INTERP_API void interp_call_set_userdata(interp_call *c, void *p);
 /** Threaded context: drives the session until the call has an event or is done (OK), or the time is up (AGAIN; INTERP_FOREVER never, 0 looks once). Nothing is killed by
-    not waiting. T3. Errors: INTR (only with INTERP_WAIT_INTR), BUSY, FORKED, IO. */
+    not waiting. Several threads may wait for calls of one session, each for its own; interp_call_write, _write_end, _signal and _reply are for any thread meanwhile. T3.
+    Errors: INTR (only with INTERP_WAIT_INTR), BUSY (another thread waits for this call), FORKED, IO (no descriptor for a second thread that waits in the session). */
 INTERP_API interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t flags, interp_error **err);
 /** interp_call_wait for a host that must not miss a signal that comes just before the sleep: it blocks its signals, looks whether its handlers have run, and calls this. While it sleeps, and only then,
     just the signals in blocked are blocked (bit n - 1 for signal n; 0: none), as in pselect: one that is pending ends the sleep at once, as INTR with INTERP_WAIT_INTR. T3. Errors: as interp_call_wait. */

@@ -1,6 +1,8 @@
 /* call.c - any operation in flight, its events, its end */
 #include "core.h"
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 struct interp_event *interp__event_new(struct interp_session *s, int32_t type, const void *p, size_t n)
 {
@@ -17,11 +19,25 @@ struct interp_event *interp__event_new(struct interp_session *s, int32_t type, c
     return e;
 }
 
-/* A LOOP context names calls with news through interp_ctx_next. */
+void interp__call_ring(struct interp_call *c)
+{
+    uint64_t one = 1;
+    if (!c->asleep || c->rung)
+        return;
+    c->rung = 1;
+    if (c->bell < 0 || write(c->bell, &one, sizeof one) != sizeof one)
+        interp__ctx_wake(c->ctx);
+}
+
+/* A LOOP context names calls with news through interp_ctx_next; elsewhere whoever waits for them wakes. */
 static void mark_ready(struct interp_call *c)
 {
     interp_ctx *x = c->ctx;
-    if (!(x->flags & INTERP_CTX_LOOP) || c->in_ready || c->abandoned)
+    if (!(x->flags & INTERP_CTX_LOOP)) {
+        interp__call_ring(c);
+        return;
+    }
+    if (c->in_ready || c->abandoned)
         return;
     c->in_ready = 1;
     c->ready_next = NULL;
@@ -61,6 +77,7 @@ struct interp_call *interp__call_new(struct interp_session *s, int32_t kind, int
     c->session = s;
     c->kind = kind;
     c->refs = 2;   /* the handle and the session's list */
+    c->bell = -1;
     c->cancel = interp_cancel_ref(cancel);
     c->events_end = &c->events;
     for (int i = 0; i < 2; i++)
@@ -114,6 +131,8 @@ void interp__call_unref(struct interp_call *c)
     interp_result_free(c->result);
     interp_cancel_free(c->cancel);
     interp__buf_free(&c->json);
+    if (c->bell >= 0)
+        close(c->bell);
     interp__free(&x->mem, c);
     interp__ctx_unref(x);
 }
@@ -153,8 +172,7 @@ void interp_call_set_userdata(interp_call *c, void *p)
         c->userdata = p;
 }
 
-/* Entering for a call: the session's guard while there is a session, else the call is only memory. */
-static interp_status enter(interp_call *c, struct interp_session **s, interp_error **err)
+interp_status interp__call_enter(struct interp_call *c, struct interp_session **s, interp_error **err)
 {
     if (!c)
         return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the call is NULL");
@@ -162,8 +180,8 @@ static interp_status enter(interp_call *c, struct interp_session **s, interp_err
     if (st)
         return st;
     *s = c->session;
-    if (*s && interp__enter(interp__guard_of(*s)))
-        return interp__fail(&c->ctx->mem, err, INTERP_E_BUSY, "thread", "another thread is using this session");
+    if (*s && interp__session_take(*s, 1))
+        return interp__fail(&c->ctx->mem, err, INTERP_E_BUSY, "thread", "another thread is driving this context");
     return INTERP_OK;
 }
 static void leave(struct interp_session *s)
@@ -172,10 +190,52 @@ static void leave(struct interp_session *s)
         interp__session_leave(s);
 }
 
+/* One thread of a session sleeps in its poll set and drives it when it wakes; the others sleep each on the bell of its call, which rings for news of that call, or to take over the poll set.
+   The session's turn is let go of meanwhile. Whatever else is due there is due for whoever is in the poll set. */
+static interp_status fall_asleep(struct interp_session *s, struct interp_call *c, uint64_t due, uint64_t end, const sigset_t *mask, int *interrupted, interp_error **err)
+{
+    int poll = !s->sleeper;
+    if (c->bell < 0 && (!poll || s->shared)) {
+        c->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (c->bell < 0 && !poll)
+            return interp__fail(&c->ctx->mem, err, INTERP_E_IO, "descriptors", "no descriptor for a second thread that waits in this session: too many open files");
+    }
+    if (poll) {
+        s->sleeper = c;
+        s->until = interp__min(due, end);
+    }
+    c->asleep = 1;
+    const uint64_t until = poll ? s->until : end;
+    interp__session_leave(s);
+    *interrupted = interp__loop_sleep(s->link->loop, poll, c->bell, until, mask) < 0;
+    interp__turn_take(&s->turn, 1);
+    if (c->bell >= 0 && c->rung) {
+        uint64_t rings;
+        ssize_t r = read(c->bell, &rings, sizeof rings);
+        (void)r;   /* nothing: the context's wake-up rang for it */
+    }
+    c->asleep = c->rung = 0;
+    if (poll) {
+        s->sleeper = NULL;
+        interp__loop_poll(s->link->loop, 0);
+    }
+    return INTERP_OK;
+}
+
+/* Nobody sleeps for ever: who goes leaves the poll set to another one who waits. */
+static void hand_over(struct interp_session *s)
+{
+    struct interp_call *c = s->sleeper ? NULL : s->calls;
+    while (c && !c->asleep)
+        c = c->next;
+    if (c)
+        interp__call_ring(c);
+}
+
 static interp_status wait_for(interp_call *c, uint64_t timeout_ms, uint32_t flags, const sigset_t *mask, interp_error **err)
 {
     struct interp_session *in = NULL;
-    interp_status st = enter(c, &in, err);
+    interp_status st = interp__call_enter(c, &in, err);
     if (st)
         return st;
     interp_ctx *x = c->ctx;
@@ -183,9 +243,17 @@ static interp_status wait_for(interp_call *c, uint64_t timeout_ms, uint32_t flag
         st = interp__fail(&x->mem, err, INTERP_E_INVAL, "argument", "interp_call_wait: unknown flags 0x%x", flags);
     else if (x->flags & INTERP_CTX_LOOP)
         st = interp__fail(&x->mem, err, INTERP_E_BUSY, "drive-mode", "this context is driven by interp_ctx_dispatch; waiting is for a context made without INTERP_CTX_LOOP");
+    else if (c->waited)
+        st = interp__fail(&x->mem, err, INTERP_E_BUSY, "thread", "another thread waits for this call");
+    if (st) {
+        leave(in);
+        return st;
+    }
+    c->waited = 1;
+    c->refs++;   /* another thread may free the handle, which it must not, but that shall hurt nobody */
     uint64_t end = interp__after(interp__now(), interp__ms(timeout_ms));
     /* a wait that only looks comes to no sleep that would see what is there */
-    if (!st && !c->done && !c->events && !c->unread && c->session && c->session->link)
+    if (!c->done && !c->events && !c->unread && c->session && c->session->link)
         interp__loop_poll(c->session->link->loop, 0);
     while (!st && !c->done && !c->events && !c->unread) {
         struct interp_session *s = c->session;
@@ -202,16 +270,23 @@ static interp_status wait_for(interp_call *c, uint64_t timeout_ms, uint32_t flag
         if (atomic_load(&x->norphans))
             due = interp__min(due, now + 50000000);
         if (due <= now || !s->link) {
+            interp__session_leave(s);   /* who wants a turn comes first */
+            interp__turn_take(&s->turn, 1);
             if (s->link)
                 interp__loop_poll(s->link->loop, 0);
             continue;
         }
-        if (interp__loop_poll_masked(s->link->loop, interp__min(due, end), mask) < 0 && flags & INTERP_WAIT_INTR)
-            st = INTERP_E_INTR;
+        int interrupted = 0;
+        st = fall_asleep(s, c, due, end, mask, &interrupted, err);
+        if (!st && interrupted && flags & INTERP_WAIT_INTR)
+            st = interp__fail(&x->mem, err, INTERP_E_INTR, "signal", "a signal came; call again to go on waiting");
     }
-    c->unread = 0;   /* told once, or looked at by now: else nobody would ever wait again */
+    c->unread = c->waited = 0;   /* unread: told once, or looked at by now: else nobody would ever wait again */
+    if (in)
+        hand_over(in);
+    interp__call_unref(c);
     leave(in);
-    return st == INTERP_E_INTR ? interp__fail(&x->mem, err, st, "signal", "a signal came; call again to go on waiting") : st;
+    return st;
 }
 
 interp_status interp_call_wait(interp_call *c, uint64_t timeout_ms, uint32_t flags, interp_error **err)
@@ -232,7 +307,7 @@ interp_status interp_call_wait_masked(interp_call *c, uint64_t timeout_ms, uint3
 interp_status interp_call_next(interp_call *c, const interp_event **ev)
 {
     struct interp_session *in = NULL;
-    interp_status st = enter(c, &in, NULL);
+    interp_status st = interp__call_enter(c, &in, NULL);
     if (st)
         return st;
     if (!ev) {
@@ -294,7 +369,7 @@ interp_status interp_call_write(interp_call *c, const void *p, size_t n, size_t 
 {
     struct interp_session *in = NULL;
     struct interp__exec *e = NULL;
-    interp_status st = enter(c, &in, err);
+    interp_status st = interp__call_enter(c, &in, err);
     if (st)
         return st;
     if (!taken || (!p && n))
@@ -328,7 +403,7 @@ interp_status interp_call_write_end(interp_call *c, interp_error **err)
 {
     struct interp_session *in = NULL;
     struct interp__exec *e = NULL;
-    interp_status st = enter(c, &in, err);
+    interp_status st = interp__call_enter(c, &in, err);
     if (st)
         return st;
     if (c->kind == INTERP_CALL_PUT) {
@@ -350,7 +425,7 @@ interp_status interp_call_write_end(interp_call *c, interp_error **err)
 interp_status interp_call_finish(interp_call *c, interp_result **out, interp_error **err)
 {
     struct interp_session *in = NULL;
-    interp_status st = enter(c, &in, err);
+    interp_status st = interp__call_enter(c, &in, err);
     if (st)
         return st;
     if (!c->done)
@@ -388,8 +463,7 @@ void interp_call_free(interp_call *c)
         interp__call_unref(c);
         return;
     }
-    struct interp__guard *g = interp__guard_of(s);
-    if (interp__enter(g)) {
+    if (interp__session_take(s, 0)) {
         atomic_fetch_add(&s->refs, 1);
         atomic_store(&c->freed, 1);   /* c may be gone from here on */
         interp__session_mark(s);

@@ -54,6 +54,12 @@ struct interp__guard { atomic_int inside; };       /* thread class T3: one at a 
 int  interp__enter(struct interp__guard *g);       /* 0, or -1: another thread of the host is inside, or this is a callback */
 int  interp__enter_ours(struct interp__guard *g);  /* for work that does not block: 0, or -1 when anybody is inside */
 void interp__leave(struct interp__guard *g);
+/* Several threads, one after the other in the order in which they came: none starves beside one that comes back at once. */
+struct interp__turn { pthread_mutex_t lock; pthread_cond_t next; unsigned given, called; int held; pthread_t owner; };
+void interp__turn_init(struct interp__turn *t);
+void interp__turn_free(struct interp__turn *t);
+int  interp__turn_take(struct interp__turn *t, int wait);   /* 0, or -1: it is this thread's already, or this is a callback, or (unless wait) it is another's */
+void interp__turn_end(struct interp__turn *t);
 int  interp__in_callback(void);                    /* this thread is inside a callback of the host's */
 void interp__callback(int enter);
 
@@ -71,7 +77,8 @@ interp_status interp__loop_init(struct interp__loop *l, const struct interp__mem
 void interp__loop_close(struct interp__loop *l, int forked);
 interp_status interp__loop_watch(struct interp__loop *l, struct interp_link *link, int fd, uint32_t mask);
 void interp__loop_forget(struct interp__loop *l, struct interp_link *link);    /* all watches of a link */
-int  interp__loop_poll_masked(struct interp__loop *l, uint64_t until, const sigset_t *mask);   /* mask: of blocked signals during a sleep; NULL: as they are */
+/* Only sleeps: until something is to be polled, bell (-1: none) can be read, or until then. mask: of blocked signals meanwhile; NULL: as they are. -1 EINTR. Any thread; poll: false waits for the bell alone. */
+int  interp__loop_sleep(const struct interp__loop *l, int poll, int bell, uint64_t until, const sigset_t *mask);
 int  interp__loop_poll(struct interp__loop *l, uint64_t until);                /* waits until then (0: does not), marks links; -1 EINTR, else number of events */
 void interp__loop_arm(struct interp__loop *l, uint64_t deadline);
 void interp__loop_poke(struct interp__loop *l);
@@ -356,6 +363,8 @@ struct interp_call {
     int32_t kind;
     uint32_t refs;                                 /* the handle, the session's list */
     uint8_t done, finished, abandoned, in_ready, said_done;
+    uint8_t waited, asleep, rung;                  /* threaded: a thread waits for it; that one sleeps; it has been woken, and may not have noticed yet */
+    int bell;                                      /* wakes it where several threads wait in one session; -1: none, the context's wake-up does */
     atomic_int freed;                              /* by a thread that found another one inside the session: that one drops it */
     interp_error *error;
     interp_result *result;
@@ -376,11 +385,13 @@ struct interp_call {
     struct interp_event done_event;                /* last: it has no data */
 };
 struct interp_call *interp__call_new(struct interp_session *s, int32_t kind, interp_cancel *cancel);
+interp_status interp__call_enter(struct interp_call *c, struct interp_session **s, interp_error **err);   /* takes its session's turn while it has one (*s), else the call is only memory */
 void interp__call_done(struct interp_call *c, interp_error *e);                /* takes e */
 void interp__call_event(struct interp_call *c, struct interp_event *e);        /* takes e */
 void interp__call_unref(struct interp_call *c);
 void interp__call_drop(struct interp_session *s, struct interp_call *c);       /* the handle is gone: abandons what is unfinished */
-void interp__call_news(struct interp_call *c);                                  /* a LOOP context names it */
+void interp__call_news(struct interp_call *c);                                  /* a LOOP context names it; whoever waits for it wakes */
+void interp__call_ring(struct interp_call *c);                                  /* wakes the thread that sleeps for it */
 void interp__call_unthrottle(struct interp_call *c);                            /* gives the credit of all unpulled events back */
 /* What an event costs: an agent may send output byte by byte. */
 static inline size_t interp__event_cost(size_t n)
@@ -473,7 +484,10 @@ struct interp_session {
     interp_ctx *ctx;
     struct interp__mem mem;
     struct interp_session *next;
-    struct interp__guard guard;
+    struct interp__turn turn;                      /* threaded: whoever works in it; nobody sleeps with it but a close */
+    struct interp_call *sleeper;                   /* whose thread sleeps in the poll set, until... */
+    uint64_t until;
+    uint8_t shared;                                /* another thread came meanwhile: waiting calls get bells */
     atomic_int status, shut, closed;               /* closed: the sandbox is verified gone */
     atomic_int marked;                             /* another thread found this one inside and left it work: seen to on leaving */
     atomic_uint refs;                              /* handle */
@@ -521,8 +535,8 @@ struct interp_session {
 };
 
 /* session.c */
-struct interp__guard *interp__guard_of(struct interp_session *s);
-void interp__session_leave(struct interp_session *s);                          /* leaves the guard; does what was marked meanwhile */
+int  interp__session_take(struct interp_session *s, int wait);                 /* its turn, or the loop's guard: 0, or -1. wait: until other threads have let go of it */
+void interp__session_leave(struct interp_session *s);                          /* lets go of it; does what was marked meanwhile; a sleeper who must do something earlier hears of it */
 void interp__session_mark(struct interp_session *s);                           /* work for drive: does it, or leaves it to the thread that is inside */
 struct interp_session *interp__session_unclosed(interp_ctx *x);                 /* one whose sandbox has not ended, with a reference */
 struct interp_session *interp__session_unshut(interp_ctx *x);                   /* a session not shut down yet, with a reference; NULL: none left */

@@ -203,14 +203,13 @@ static void wait_for_ends(interp_ctx *x)
     for (uint64_t now; (now = interp__now()) < end;) {
         struct interp_session *s = interp__session_unclosed(x);
         if (s) {
-            struct interp__guard *g = interp__guard_of(s);
-            if (!interp__enter(g)) {
+            if (!interp__session_take(s, 0)) {
                 interp__session_drive(s, now);
                 if (!s->link)
                     atomic_store(&s->closed, 1);
                 else if (!s->link->closed)
                     interp__loop_poll(s->link->loop, interp__min(now + 20000000, end));
-                interp__leave(g);
+                interp__session_leave(s);
             } else
                 usleep(1000);   /* another thread is inside and sees it through */
             interp__session_unref(s);

@@ -338,7 +338,7 @@ interp_status interp_ctx_run(interp_ctx *x, interp_cancel *stop, interp_error **
                 interp__session_unref(after);
             if (!s)
                 break;
-            if (!interp__enter_ours(&s->guard)) {
+            if (!interp__session_take(s, 0)) {
                 /* a call that is done, or that nobody waits for, is not in flight */
                 const struct interp_call *c = s->calls;
                 while (c && (c->done || c->abandoned || atomic_load(&((struct interp_call *)(uintptr_t)c)->freed)))
@@ -347,7 +347,7 @@ interp_status interp_ctx_run(interp_ctx *x, interp_cancel *stop, interp_error **
                     interp__loop_poll(s->link->loop, 0);
                     interp__session_drive(s, now);
                 }
-                interp__leave(&s->guard);
+                interp__session_leave(s);
             }
             after = s;
         }

@@ -1,4 +1,4 @@
-/* guard.c - thread class T3 made checkable, and callbacks that must not call back in */
+/* guard.c - thread class T3 made checkable, the turns of threads in a session, and callbacks that must not call back in */
 #include "core.h"
 #include <sched.h>
 
@@ -28,6 +28,44 @@ void interp__leave(struct interp__guard *g)
 {
     atomic_store_explicit(&g->inside, FREE, memory_order_release);
 }
+
+void interp__turn_init(struct interp__turn *t)
+{
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->next, NULL);
+}
+void interp__turn_free(struct interp__turn *t)
+{
+    pthread_cond_destroy(&t->next);
+    pthread_mutex_destroy(&t->lock);
+}
+int interp__turn_take(struct interp__turn *t, int wait)
+{
+    int r = -1;
+    if (callbacks)
+        return r;
+    pthread_mutex_lock(&t->lock);
+    int taken = t->given != t->called;
+    if (!taken || (wait && !(t->held && pthread_equal(t->owner, pthread_self())))) {
+        unsigned mine = t->given++;
+        while (t->called != mine)
+            pthread_cond_wait(&t->next, &t->lock);
+        t->owner = pthread_self();
+        t->held = 1;
+        r = 0;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return r;
+}
+void interp__turn_end(struct interp__turn *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->held = 0;
+    if (++t->called != t->given)
+        pthread_cond_broadcast(&t->next);
+    pthread_mutex_unlock(&t->lock);
+}
+
 int interp__in_callback(void)
 {
     return callbacks > 0;

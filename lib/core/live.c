@@ -55,19 +55,11 @@ static void taken(struct interp_call *c, int i, uint64_t offset)
 
 /* ---- API */
 
-/* As call.c enters: under the session's guard while there is a session. */
 static interp_status enter(interp_call *c, struct interp_session **s, const char *what, interp_error **err)
 {
-    if (!c)
-        return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "%s: the call is NULL", what);
-    interp_status st = interp__ctx_check(c->ctx, err);
-    if (st)
+    interp_status st = interp__call_enter(c, s, err);
+    if (st || c->kind == INTERP_CALL_EXEC)
         return st;
-    *s = c->session;
-    if (*s && interp__enter(interp__guard_of(*s)))
-        return interp__fail(&c->ctx->mem, err, INTERP_E_BUSY, "thread", "another thread is using this session");
-    if (c->kind == INTERP_CALL_EXEC)
-        return INTERP_OK;
     if (*s)
         interp__session_leave(*s);
     return interp__fail(&c->ctx->mem, err, INTERP_E_INVAL, "not-an-exec", "%s is for calls of execs", what);

@@ -2,6 +2,7 @@
    descriptor is deleted before it is closed: a descriptor that a concurrent spawn still holds would be reported for ever (measured). */
 #include "core.h"
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
@@ -116,12 +117,19 @@ void interp__loop_forget(struct interp__loop *l, struct interp_link *link)
             forget(l, &l->watches[i]);
 }
 
-int interp__loop_poll(struct interp__loop *l, uint64_t until)
+int interp__loop_sleep(const struct interp__loop *l, int poll, int bell, uint64_t until, const sigset_t *mask)
 {
-    return interp__loop_poll_masked(l, until, NULL);
+    struct pollfd p[2] = { { .fd = poll ? l->epoll : -1, .events = POLLIN }, { .fd = bell, .events = POLLIN } };
+    struct timespec t = { 0 };
+    if (until != INTERP__NEVER) {
+        uint64_t now = interp__now(), left = interp__min(until > now ? until - now : 0, UINT64_C(86400000000000));
+        t.tv_sec = (time_t)(left / 1000000000u);
+        t.tv_nsec = (long)(left % 1000000000u);
+    }
+    return ppoll(p, 2, until == INTERP__NEVER ? NULL : &t, mask) < 0 && errno == EINTR ? -1 : 0;
 }
 
-int interp__loop_poll_masked(struct interp__loop *l, uint64_t until, const sigset_t *mask)
+int interp__loop_poll(struct interp__loop *l, uint64_t until)
 {
     struct epoll_event ev[64];
     int timeout = 0, total = 0, n;
@@ -132,7 +140,7 @@ int interp__loop_poll_masked(struct interp__loop *l, uint64_t until, const sigse
         timeout = left > UINT64_C(86400000000000) ? 86400000 : (int)((left + 999999) / 1000000);
     }
     do {
-        n = epoll_pwait(l->epoll, ev, 64, timeout, mask);
+        n = epoll_wait(l->epoll, ev, 64, timeout);
         if (n < 0)
             return errno == EINTR ? -1 : 0;
         for (int i = 0; i < n; i++) {

@@ -195,15 +195,11 @@ static void answered(struct interp_session *s, struct interp__exec *e, interp_st
 
 interp_status interp_call_reply(interp_call *c, uint64_t reply_id, interp_status verdict, const char *json, size_t len, interp_error **err)
 {
-    if (!c)
-        return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "interp_call_reply: the call is NULL");
-    interp_status st = interp__ctx_check(c->ctx, err);
+    struct interp_session *s = NULL;
+    interp_status st = interp__call_enter(c, &s, err);
     if (st)
         return st;
     const struct interp__mem *m = &c->ctx->mem;
-    struct interp_session *s = c->session;
-    if (s && interp__enter(interp__guard_of(s)))
-        return interp__fail(m, err, INTERP_E_BUSY, "thread", "another thread is using this session");
     struct interp__json j = { 0 };
     struct answer a = { 0 };
     interp__buf_init(&a.decoded, m);

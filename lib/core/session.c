@@ -6,9 +6,30 @@
 #include <string.h>
 #include <unistd.h>
 
-struct interp__guard *interp__guard_of(struct interp_session *s)
+static int is_loop(const struct interp_session *s)
 {
-    return s->ctx->flags & INTERP_CTX_LOOP ? &s->ctx->guard : &s->guard;
+    return (s->ctx->flags & INTERP_CTX_LOOP) != 0;
+}
+
+int interp__session_take(struct interp_session *s, int wait)
+{
+    if (is_loop(s))
+        return interp__enter(&s->ctx->guard);
+    if (interp__turn_take(&s->turn, wait))
+        return -1;
+    s->shared |= s->sleeper != NULL;
+    return 0;
+}
+
+static void let_go(struct interp_session *s)
+{
+    if (is_loop(s)) {
+        interp__leave(&s->ctx->guard);
+        return;
+    }
+    if (s->sleeper && interp__session_due(s) < s->until)
+        interp__call_ring(s->sleeper);
+    interp__turn_end(&s->turn);
 }
 
 interp_status interp__session_enter(struct interp_session *s, interp_error **err)
@@ -16,25 +37,24 @@ interp_status interp__session_enter(struct interp_session *s, interp_error **err
     if (!s)
         return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the session is NULL");
     interp_status st = interp__ctx_check(s->ctx, err);
-    if (!st && interp__enter(interp__guard_of(s)))
-        st = interp__fail(&s->mem, err, INTERP_E_BUSY, "thread", "another thread is using this session");
+    if (!st && interp__session_take(s, 1))
+        st = interp__fail(&s->mem, err, INTERP_E_BUSY, "thread", "another thread is driving this context");
     return st;
 }
 /* Whoever is inside may be past its look at the session, and its host may never come back: so it looks again when it has let go. */
 static void see_to_marks(struct interp_session *s)
 {
-    struct interp__guard *g = interp__guard_of(s);
     atomic_thread_fence(memory_order_seq_cst);   /* our leaving, or the mark, is seen before we look */
-    while (atomic_load(&s->marked) && !interp__enter_ours(g)) {
+    while (atomic_load(&s->marked) && !(is_loop(s) ? interp__enter_ours(&s->ctx->guard) : interp__turn_take(&s->turn, 0))) {
         atomic_store(&s->marked, 0);
         interp__session_drive(s, interp__now());
-        interp__leave(g);
+        let_go(s);
         atomic_thread_fence(memory_order_seq_cst);
     }
 }
 void interp__session_leave(struct interp_session *s)
 {
-    interp__leave(interp__guard_of(s));
+    let_go(s);
     see_to_marks(s);
 }
 void interp__session_mark(struct interp_session *s)
@@ -79,6 +99,8 @@ void interp__session_unref(struct interp_session *s)
     interp__probe_free(s);
     interp_error_free(s->gone);
     interp__oneshots_free(&s->oneshots);
+    if (!interp__forked(x))   /* there a thread that is not there any more may hold it */
+        interp__turn_free(&s->turn);
     struct interp__mem m = s->mem;
     interp__free(&m, s);
     interp__ctx_unref(x);
@@ -251,6 +273,7 @@ static interp_status session_new(interp_ctx *x, const interp_config *c, struct i
         return interp__nomem(err);
     s->ctx = interp__ctx_ref(x);
     s->mem = x->mem;
+    interp__turn_init(&s->turn);
     atomic_init(&s->refs, 1);
     atomic_init(&s->status, INTERP_SESSION_OPENING);
     interp__buf_init(&s->in, &s->mem);
@@ -583,8 +606,7 @@ interp_session *interp_session_close(interp_session *s)
         free_forked(s);
         return NULL;
     }
-    struct interp__guard *g = interp__guard_of(s);
-    int inside = !interp__enter(g);   /* exclusive by contract; in a LOOP context the loop's own thread */
+    int inside = !interp__session_take(s, 1);   /* exclusive by contract; in a LOOP context the loop's own thread */
     atomic_store(&s->shut, 1);
     uint64_t now = interp__now(), end = interp__after(now, interp__ms(s->v.close_timeout));
     interp__session_drive(s, now);
@@ -619,8 +641,10 @@ interp_session *interp_session_close(interp_session *s)
     }
     interp__loop_poke(&x->loop);
     interp__ctx_ref(x);
+    if (inside && !is_loop(s))
+        interp__turn_end(&s->turn);
     interp__session_unref(s);
-    if (inside && x->flags & INTERP_CTX_LOOP)   /* else the guard went with the session */
+    if (inside && x->flags & INTERP_CTX_LOOP)
         interp__leave(&x->guard);
     interp__ctx_unref(x);
     return NULL;

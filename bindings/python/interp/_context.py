@@ -126,7 +126,7 @@ class BaseContext(Redacts):
 
 
 class Context(BaseContext):
-    """A context of blocking calls: sessions of it may be used from any threads, each by one thread at a time.
+    """A context of blocking calls: sessions of it may be used from any threads, each exec by one thread at a time.
 
     `log` is called with a level and a line, on whatever thread is inside the library; it may not call this package. What it raises comes out of the
     call

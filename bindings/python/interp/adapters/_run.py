@@ -86,7 +86,7 @@ class Collector:
 def program(session: 'Session', argv: Sequence[str], *, cwd: Optional[str] = None, merge: bool = False, stdin: Optional['TextOrBytes'] = None,
             env: Optional['Env'] = None, timeout: Optional[float] = None, limit: int = LIMIT, on_output: Optional[Callable[[str, bytes], Any]] = None) -> Ran:
     """Runs a program and waits. All its output is taken, whatever the session's own bounds; `merge` sends both streams into the first, in their order."""
-    with lock(session):
+    with lock(session, KERNEL):
         return collect(session.stream('sh', script(argv, cwd, merge), kernel=KERNEL, stdin=stdin, env=env, timeout_ms=milliseconds(timeout)), limit, on_output)
 
 
@@ -99,17 +99,14 @@ def collect(events: 'Exec', limit: int = LIMIT, on_output: Optional[Callable[[st
     return collector.ran()
 
 
-_locks: 'WeakKeyDictionary[Session, threading.RLock]' = WeakKeyDictionary()
+_locks: 'WeakKeyDictionary[Session, Dict[str, Any]]' = WeakKeyDictionary()
 _locks_lock = threading.Lock()
 
 
-def lock(session: 'Session') -> Any:
-    """The session's turn: one thread at a time may use it."""
+def lock(session: 'Session', kernel: Optional[str] = None) -> Any:
+    """The turn of the interpreters of that name: one thread at a time runs something in them. All else of a session is for any thread."""
     with _locks_lock:
-        found = _locks.get(session)
-        if found is None:
-            found = _locks[session] = threading.RLock()
-        return found
+        return _locks.setdefault(session, {}).setdefault(kernel or 'default', threading.RLock())
 
 
 class Kernels:
@@ -119,10 +116,11 @@ class Kernels:
         self._prefix, self._free, self._made = prefix, [], 0   # type: str, List[str], int
 
     def take(self) -> str:
-        if self._free:
-            return self._free.pop()
-        self._made += 1
-        return '%s-%d' % (self._prefix, self._made)
+        with _locks_lock:
+            if self._free:
+                return self._free.pop()
+            self._made += 1
+            return '%s-%d' % (self._prefix, self._made)
 
     def give(self, name: str) -> None:
         self._free.append(name)

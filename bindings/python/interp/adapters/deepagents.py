@@ -44,8 +44,7 @@ class InterpBackend(BaseSandbox):
     @property
     def id(self) -> str:
         """The id of the session."""
-        with _run.lock(self.session):
-            return str(self.session.info['session'])
+        return str(self.session.info['session'])
 
     def execute(self, command: str, *, timeout: Optional[int] = None) -> ExecuteResponse:
         ran = _run.program(self.session, [self._shell or self._find_shell(), '-c', command], cwd='/workspace', merge=True, timeout=timeout, limit=self._limit)
@@ -67,8 +66,7 @@ class InterpBackend(BaseSandbox):
                 if not path.startswith('/') or '\0' in path:
                     error = 'invalid_path'
                 else:
-                    with _run.lock(self.session):
-                        self.session.files.write(path, content)
+                    self.session.files.write(path, content)
             except StatusError as e:
                 error = _word(e)
             responses.append(FileUploadResponse(path=path, error=error))
@@ -83,8 +81,7 @@ class InterpBackend(BaseSandbox):
                 if not path.startswith('/') or '\0' in path:
                     error = 'invalid_path'
                 else:
-                    with _run.lock(self.session):
-                        content = self.session.files.read(path)
+                    content = self.session.files.read(path)
             except StatusError as e:
                 error = _word(e, self._is_directory(path))
             responses.append(FileDownloadResponse(path=path, content=content, error=error))
@@ -92,8 +89,7 @@ class InterpBackend(BaseSandbox):
 
     def _is_directory(self, path: str) -> bool:
         try:
-            with _run.lock(self.session):
-                return self.session.files.stat(path).type == 'dir'
+            return self.session.files.stat(path).type == 'dir'
         except StatusError:
             return False
 

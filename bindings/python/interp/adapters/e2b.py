@@ -12,10 +12,12 @@ from __future__ import annotations
 import json
 import posixpath
 import shlex
+import threading
 import time
 from base64 import b64encode
 from datetime import datetime, timezone
 from enum import Enum
+from itertools import count
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from .. import Exec, Session, StatusError
@@ -192,6 +194,7 @@ class CommandHandle:
         self._commands, self._running, self._kernel = commands, running, kernel
         self.pid = pid      # a number for `send_stdin` and `kill`: that of the command in this sandbox, not of a process
         self._ran: Optional[_run.Ran] = None
+        self._turn = threading.Lock()
 
     def wait(self, on_stdout: Optional[Callable[[str], Any]] = None, on_stderr: Optional[Callable[[str], Any]] = None) -> CommandResult:
         """Waits for the end; raises `CommandExitException` when the command failed."""
@@ -202,12 +205,12 @@ class CommandHandle:
         return _check_command(ran)
 
     def _finish(self) -> _run.Ran:
-        if self._ran is None:
-            with _run.lock(self._commands._sandbox.session):
+        with self._turn:
+            if self._ran is None:
                 result = self._running.result()
-            self._ran = _run.Ran(result.stdout_bytes, result.stderr_bytes, result.truncated() or result.truncated('stderr'), result)
-            self._commands._forget(self)
-        return self._ran
+                self._ran = _run.Ran(result.stdout_bytes, result.stderr_bytes, result.truncated() or result.truncated('stderr'), result)
+                self._commands._forget(self)
+            return self._ran
 
     def __iter__(self) -> Iterator[Tuple[Optional[str], Optional[str], None]]:
         """(stdout, None, None) and (None, stderr, None), at the end."""
@@ -247,7 +250,7 @@ class Commands:
         self._sandbox = sandbox
         self._running: Dict[int, CommandHandle] = {}
         self._kernels = _run.Kernels('command')
-        self._started = 0
+        self._numbers = count(1)
 
     def run(self, cmd: str, background: bool = False, envs: Optional[Dict[str, str]] = None, user: Optional[str] = None, cwd: Optional[str] = None,
             on_stdout: Optional[Callable[[str], Any]] = None, on_stderr: Optional[Callable[[str], Any]] = None, stdin: Optional[bool] = None,
@@ -267,18 +270,17 @@ class Commands:
 
     def _start(self, cmd: str, envs: Optional[Dict[str, str]], cwd: str, stdin: bool, timeout: Optional[float]) -> CommandHandle:
         argv = self._sandbox._shell(cmd)
-        with _run.lock(self._sandbox.session):
-            kernel = self._kernels.take()
-            try:
-                running = self._sandbox.session.start('sh', _run.script(argv, cwd, False), kernel=kernel, env=envs, interactive=stdin, timeout_ms=_run.milliseconds(timeout or 0))
-            except BaseException as e:
-                self._kernels.give(kernel)
-                if isinstance(e, StatusError):
-                    raise _translated(e) from e
-                raise
-            self._started += 1
-            handle = self._running[self._started] = CommandHandle(self, running, self._started, kernel)
-            return handle
+        kernel = self._kernels.take()
+        try:
+            running = self._sandbox.session.start('sh', _run.script(argv, cwd, False), kernel=kernel, env=envs, interactive=stdin, timeout_ms=_run.milliseconds(timeout or 0))
+        except BaseException as e:
+            self._kernels.give(kernel)
+            if isinstance(e, StatusError):
+                raise _translated(e) from e
+            raise
+        handle = CommandHandle(self, running, next(self._numbers), kernel)
+        self._running[handle.pid] = handle
+        return handle
 
     def _forget(self, handle: CommandHandle) -> None:
         if self._running.pop(handle.pid, None):
@@ -303,15 +305,13 @@ class Commands:
         handle = self.connect(pid)
         left = data.encode('utf-8') if isinstance(data, str) else bytes(data)
         while left:
-            with _run.lock(self._sandbox.session):
-                left = left[handle._running.write(left):]
+            left = left[handle._running.write(left):]
             if left:
                 time.sleep(0.01)
 
     def close_stdin(self, pid: int) -> None:
         """Ends it: the command sees end of file."""
-        with _run.lock(self._sandbox.session):
-            self.connect(pid)._running.end_input()
+        self.connect(pid)._running.end_input()
 
 
 # -- files
@@ -363,8 +363,7 @@ class Filesystem:
 
     def _do(self, name: str, *arguments: Any, **more: Any) -> Any:
         try:
-            with _run.lock(self._session):
-                return getattr(self._session.files, name)(*arguments, **more)
+            return getattr(self._session.files, name)(*arguments, **more)
         except StatusError as e:
             raise _translated(e) from e
 
@@ -469,7 +468,7 @@ class Sandbox:
                     handler(OutputMessage(text, time.time_ns(), stream == 'stderr'))
             return piece
         try:
-            with _run.lock(self.session):
+            with _run.lock(self.session, context.id if context else None):
                 events = self.session.stream((context.language if context else language or 'python').lower(), code, kernel=context.id if context else None, env=envs,
                                              timeout_ms=_run.milliseconds(300 if timeout is None else timeout))
                 result = _run.collect(events, 0, _both(deliver('stdout'), deliver('stderr'))).result
@@ -511,8 +510,7 @@ class Sandbox:
 
     def get_info(self) -> Dict[str, Any]:
         """What the session says of itself, with the sandbox's id and the metadata that it was given."""
-        with _run.lock(self.session):
-            return dict(self.session.info, sandbox_id=self.sandbox_id, metadata=self._metadata)
+        return dict(self.session.info, sandbox_id=self.sandbox_id, metadata=self._metadata)
 
     def kill(self, request_timeout: Optional[float] = None) -> bool:
         """Ends the sandbox; whether it was running."""

@@ -1,6 +1,7 @@
 """E2B's verbs, compared with those of its SDK where that is installed."""
 import inspect
 import io
+import threading
 import time
 
 import interp
@@ -84,6 +85,20 @@ def test_commands_in_the_background(sandbox):
     sandbox.commands.send_stdin(handle.pid, b'abc')
     sandbox.commands.close_stdin(handle.pid)
     assert list(handle) == [('abc', None, None)]
+
+
+def test_waiting_holds_nobody_up(sandbox):
+    handle = sandbox.commands.run('read a; echo got $a', background=True, stdin=True)
+    found = []
+    waiting = threading.Thread(target=lambda: found.append(handle.wait().stdout))
+    waiting.start()
+    time.sleep(0.1)
+    assert sandbox.commands.run('echo meanwhile').stdout == 'meanwhile\n' and sandbox.run_code('6 * 7').text == '42'
+    sandbox.files.write('x', 'y')
+    assert found == []
+    sandbox.commands.send_stdin(handle.pid, 'words\n')
+    waiting.join(30)
+    assert found == ['got words\n']
 
 
 def test_files(sandbox):
