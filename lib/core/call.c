@@ -375,7 +375,7 @@ interp_status interp_call_write(interp_call *c, const void *p, size_t n, size_t 
     if (!taken || (!p && n))
         st = interp__fail(&c->ctx->mem, err, INTERP_E_INVAL, "argument", "interp_call_write: %s is NULL", taken ? "the data" : "taken");
     else if (c->kind == INTERP_CALL_PUT) {
-        st = interp__file_write(c, p, n, taken, err);
+        st = interp__file_write(c, p, n, 1, taken, err);
         leave(in);
         return st;
     } else

@@ -471,7 +471,7 @@ struct interp__file {                              /* work on files: it outlives
     struct interp__file *next;
     struct interp_call *call;                      /* NULL: nobody waits for it */
     struct interp__exec *exec;                     /* that runs when it is there */
-    uint8_t op, flags, sent, input_closed, input_ended, want_room, cancelled;
+    uint8_t op, flags, sent, input_closed, input_ended, want_room, cancelled, unqueued;   /* unqueued: the host writes when it can be sent */
     uint16_t channel;
     uint32_t mode, tx_credit, rx_left, rx_owed;
     uint64_t limit, size, taken, offset, heard;    /* size: announced by a put; taken of its bytes so far; heard: of it, or of the host, last */
@@ -504,6 +504,8 @@ struct interp_session {
     uint8_t id_bytes[WIRE_ID];
     struct wire_peer peer;
     struct interp__buf in, out;
+    const uint8_t *lent;                           /* bytes of a caller's that stand behind out: the end of a frame, while that call lasts */
+    size_t nlent;
     uint64_t open_deadline, last_frame, life_end;
     uint8_t hello_sent, welcomed, in_drive;
     uint8_t outlived;                              /* its lifetime was over: what ran has timed out */
@@ -561,6 +563,8 @@ void interp__peer_signal(struct interp_session *s, const struct interp__exec *e,
 void interp__peer_resize(struct interp_session *s, const struct interp__exec *e);
 void interp__peer_interrupt(struct interp_session *s, struct interp__exec *e, int hard);
 void interp__peer_pump(struct interp_session *s);                              /* code, stdin, blobs, as credit allows */
+size_t interp__peer_lend(struct interp_session *s, uint16_t channel, const uint8_t *p, size_t len, size_t at, uint32_t *credit);   /* one frame, not copied, behind an empty out; settled before p goes */
+void interp__peer_settle(struct interp_session *s);                              /* what is still lent is copied */
 size_t interp__peer_send(struct interp_session *s, uint16_t channel, const uint8_t *p, size_t len, size_t at, uint32_t *credit, int more);   /* what credit and the buffer allow; returns the new at */
 int  interp__peer_read(struct interp_session *s);                              /* 0, 1: more may be there, -1: the session is gone */
 /* kernel.c */
@@ -648,7 +652,7 @@ const char *interp__mime_guess(const char *name, const uint8_t *head, size_t n, 
 interp_status interp__path_take(const struct interp__mem *m, const void *given, size_t n, int file, char **out, size_t *out_len, interp_error **err);   /* checked, and below /workspace relative */
 void interp__file_free(struct interp_session *s, struct interp__file *f);
 struct interp__file *interp__file_by_channel(struct interp_session *s, uint16_t channel);
-interp_status interp__file_write(struct interp_call *c, const void *p, size_t n, size_t *taken, interp_error **err);
+interp_status interp__file_write(struct interp_call *c, const void *p, size_t n, int queue, size_t *taken, interp_error **err);   /* queue: what can't be sent now is kept, to a bound */
 interp_status interp__file_write_end(struct interp_call *c, interp_error **err);
 int  interp__file_data(struct interp_session *s, struct interp__file *f, const uint8_t *p, size_t n);   /* -1: it has no business to send any */
 int  interp__file_done(struct interp_session *s, const struct wire_file_done *m);                       /* -1: nobody asked */

@@ -15,20 +15,23 @@ void interp__session_flush(struct interp_session *s)
             interp__session_gone(s, NULL);
             return;
         }
-        if (!s->out.len)
+        if (!s->out.len && !s->nlent)
             return;
-        size_t n = 0;
-        interp_status st = l->backend->ops.write(l->inst, s->out.p, s->out.len, &n);
+        size_t n = 0, most = s->out.len ? s->out.len : s->nlent;
+        interp_status st = l->backend->ops.write(l->inst, s->out.len ? s->out.p : s->lent, most, &n);
         if (st == INTERP_AGAIN)
             return;
-        if (st != INTERP_OK || !n || n > s->out.len) {
+        if (st != INTERP_OK || !n || n > most) {
             /* the reason, if there is one, comes by read: what the agent said last is still there */
             l->readable = l->write_failed = 1;
-            s->out.len = 0;
+            s->out.len = s->nlent = 0;
             return;
         }
         s->last_frame = interp__now();
-        interp__buf_drop(&s->out, n);
+        if (s->out.len)
+            interp__buf_drop(&s->out, n);
+        else
+            s->lent += n, s->nlent -= n;
     }
     l->again = 1;
 }

@@ -178,6 +178,17 @@ static interp_status blocking(struct interp_session *s, interp_error **err)
     return s ? interp__loop_refuse(s->ctx, err) : interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the session is NULL");
 }
 
+/* As interp_call_write, but nothing is kept: what is not taken can't be sent yet. */
+static interp_status put_some(struct interp_session *s, interp_call *c, const uint8_t *p, size_t n, size_t *taken)
+{
+    interp_status st = interp__session_enter(s, NULL);
+    if (st)
+        return st;
+    st = interp__file_write(c, p, n, 0, taken, NULL);
+    interp__session_leave(s);
+    return st;
+}
+
 /* Waits for the end of a call, with the bytes to go and those that come; frees it. */
 static interp_status complete(struct interp_session *s, interp_call *c, const uint8_t *p, size_t n, int json, interp_content **out, interp_error **err)
 {
@@ -192,7 +203,7 @@ static interp_status complete(struct interp_session *s, interp_call *c, const ui
         st = interp__nomem(err);
     while (!st && next == INTERP_AGAIN) {
         size_t taken = 0;
-        while (put && n && !(st = interp_call_write(c, p, n, &taken, NULL)) && taken)
+        while (put && n && !(st = put_some(s, c, p, n, &taken)) && taken)
             p += taken, n -= taken;
         if (put && !n && !st && !ended)
             st = interp_call_write_end(c, NULL), ended = 1;

@@ -71,7 +71,8 @@ void interp__files_send(struct interp_session *s)
         uint8_t b[64 + 2 * WIRE_PATH_MAX];
         struct wire_out o = { b, b + sizeof b, 0 };
         f->channel = interp__channels(s);
-        f->tx_credit = f->rx_left = WIRE_WINDOW;
+        f->tx_credit = WIRE_PUT_WINDOW;
+        f->rx_left = WIRE_WINDOW;
         f->heard = interp__now();
         struct wire_file m = { .channel = f->channel, .op = f->op, .flags = f->flags, .mode = f->mode, .limit = f->limit, .timeout_ns = interp__ms(s->v.timeout),
                                .path = { (uint8_t *)f->path, (uint16_t)f->path_len }, .other = { (uint8_t *)f->other, (uint16_t)f->other_len } };
@@ -93,7 +94,7 @@ void interp__file_pump(struct interp_session *s, struct interp__file *f)
         interp__peer_frame(s, WIRE_DATA, WIRE_FLAG_END, f->channel, NULL, 0);
         f->input_ended = 1;
     }
-    if (f->want_room && f->call && f->input.len - f->input_at <= QUEUE / 2) {
+    if (f->want_room && f->call && (f->unqueued ? f->tx_credit && !s->out.len && !s->nlent : f->input.len - f->input_at <= QUEUE / 2)) {
         struct interp_event *v = interp__event_new(s, INTERP_EV_WRITABLE, NULL, 0);
         if (v) {
             f->want_room = 0;
@@ -143,7 +144,7 @@ static interp_status input_of(struct interp_call *c, struct interp__file **f, in
     return INTERP_OK;
 }
 
-interp_status interp__file_write(struct interp_call *c, const void *p, size_t n, size_t *taken, interp_error **err)
+interp_status interp__file_write(struct interp_call *c, const void *p, size_t n, int queue, size_t *taken, interp_error **err)
 {
     struct interp_session *s = c->session;
     const struct interp__mem *m = &c->ctx->mem;
@@ -155,10 +156,21 @@ interp_status interp__file_write(struct interp_call *c, const void *p, size_t n,
         return interp__fail(m, err, INTERP_E_INVAL, "input-ended", "interp_call_write after interp_call_write_end");
     if (f->size != INTERP_UNKNOWN && n > f->size - f->taken)
         return interp__fail(m, err, INTERP_E_INVAL, "put-size", "the put was announced with %" PRIu64 " bytes; %" PRIu64 " have been written, and %zu more are too many", f->size, f->taken, n);
-    size_t at = 0;
-    if (f->sent && !f->input.len)     /* without a copy in between, as far as there is credit */
-        at = interp__peer_send(s, f->channel, p, n, 0, &f->tx_credit, 1);
-    size_t waits = f->input.len - f->input_at, room = waits < QUEUE ? QUEUE - waits : 0, rest = n - at < room ? n - at : room;
+    size_t at = 0, was = 0;
+    f->heard = interp__now();
+    f->unqueued = !queue;
+    if (f->sent && !f->input.len)     /* without a copy in between, as far as there is credit and the stream takes it */
+        do {
+            was = at;
+            at = interp__peer_lend(s, f->channel, p, n, at, &f->tx_credit);
+            interp__session_flush(s);
+        } while (at > was && !s->nlent && c->file == f);
+    interp__peer_settle(s);
+    if (c->file != f) {               /* the session has ended */
+        *taken = at;
+        return INTERP_OK;
+    }
+    size_t waits = f->input.len - f->input_at, room = queue && waits < QUEUE ? QUEUE - waits : 0, rest = n - at < room ? n - at : room;
     if (interp__buf_reserve(&f->input, rest)) {
         f->input.bad = 0;
         rest = 0;
@@ -168,7 +180,6 @@ interp_status interp__file_write(struct interp_call *c, const void *p, size_t n,
     interp__buf_add(&f->input, (const uint8_t *)p + at, rest);
     *taken = at + rest;
     f->taken += *taken;
-    f->heard = interp__now();
     f->want_room |= *taken < n;
     interp__session_flush(s);
     interp__loop_poke(&s->ctx->loop);

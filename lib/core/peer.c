@@ -5,14 +5,27 @@
 /* OUT_MAX: what waits to be written when an agent makes us answer and does not read; more than all starts and execs of a session together */
 enum { OUT_SOFT = 256 << 10, OUT_MAX = 4 << 20, IN_CAP = 256 << 10, READ_ROUND = 256 << 10 };
 
-void interp__peer_frame(struct interp_session *s, uint8_t type, uint8_t flags, uint16_t channel, const void *p, size_t n)
+void interp__peer_settle(struct interp_session *s)
+{
+    interp__buf_add(&s->out, s->lent, s->nlent);
+    s->nlent = 0;
+}
+
+static int header(struct interp_session *s, uint8_t type, uint8_t flags, uint16_t channel, size_t n, size_t with)
 {
     uint8_t h[WIRE_HEADER];
-    if (interp__buf_reserve(&s->out, WIRE_HEADER + n))
-        return;
+    interp__peer_settle(s);
+    if (interp__buf_reserve(&s->out, WIRE_HEADER + with))
+        return -1;
     interp__wire_header(&s->peer, h, type, flags, channel, (uint32_t)n);
     interp__buf_add(&s->out, h, sizeof h);
-    interp__buf_add(&s->out, p, n);
+    return 0;
+}
+
+void interp__peer_frame(struct interp_session *s, uint8_t type, uint8_t flags, uint16_t channel, const void *p, size_t n)
+{
+    if (!header(s, type, flags, channel, n, n))
+        interp__buf_add(&s->out, p, n);
 }
 
 void interp__peer_hello(struct interp_session *s)
@@ -100,6 +113,19 @@ size_t interp__peer_send(struct interp_session *s, uint16_t channel, const uint8
     return at;
 }
 
+size_t interp__peer_lend(struct interp_session *s, uint16_t channel, const uint8_t *p, size_t len, size_t at, uint32_t *credit)
+{
+    size_t n = len - at < *credit ? len - at : *credit;
+    if (n > WIRE_PAYLOAD_MAX)
+        n = WIRE_PAYLOAD_MAX;
+    if (!n || s->out.len || s->nlent || header(s, WIRE_DATA, 0, channel, n, 0))
+        return at;
+    s->lent = p + at;
+    s->nlent = n;
+    *credit -= (uint32_t)n;
+    return at + n;
+}
+
 static void pump_input(struct interp_session *s, struct interp__exec *e)
 {
     uint16_t channel = (uint16_t)(e->base + 1);
@@ -185,7 +211,7 @@ static int credit(struct interp_session *s, const struct wire_frame *f)
 {
     struct wire_in i;
     interp__wire_in_init(&i, f->payload, f->size);
-    uint32_t n = interp__wire_u32(&i), *left = NULL;
+    uint32_t n = interp__wire_u32(&i), *left = NULL, window = WIRE_WINDOW;
     struct interp__exec *e = interp__exec_by_channel(s, f->channel);
     if (e && f->channel - e->base < 2)
         left = &e->tx_credit[f->channel - e->base];
@@ -195,9 +221,10 @@ static int credit(struct interp_session *s, const struct wire_frame *f)
     struct interp__file *w = left ? NULL : interp__file_by_channel(s, f->channel);
     if (w) {
         left = &w->tx_credit;
+        window = WIRE_PUT_WINDOW;
         w->heard = interp__now();
     }
-    if (i.bad || (left && n > WIRE_WINDOW - *left))
+    if (i.bad || (left && n > window - *left))
         return -1;
     if (left)
         *left += n;

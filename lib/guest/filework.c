@@ -2,8 +2,10 @@
    Only regular files are read; nothing that it opens can make it wait. */
 #include "guest.h"
 
-#define CHUNK   (1u << 20)
-#define UNSIZED (16u << 20)           /* most that is read of a file that says it is empty, as those of /proc do */
+#define CHUNK     (1u << 20)
+#define TOLD_STEP (WIRE_PUT_WINDOW / 8)
+#define PIPE_ROOM (64 << 10)
+#define UNSIZED   (16u << 20)         /* most that is read of a file that says it is empty, as those of /proc do */
 
 static uint8_t order[WIRE_PAYLOAD_MAX + 16], block[64 << 10], record[96 << 10];
 static uint32_t record_len;
@@ -74,7 +76,43 @@ void send_record(const struct wire_entry *e)
     record_len = (uint32_t)(o.p - record);
 }
 
+/* A pipe of this process's own stands between a file and the agent's: who moves bytes into a file or out of one holds its pipe's lock, and a slow file would hold the agent up.
+   Both are as large as they may be only while they are used: what all pipes of a user may hold is bounded. */
+static int own_pipe(int p[2], int agents)
+{
+    int r = (int)sys_pipe2(p, O_CLOEXEC);
+    if (r == 0) {
+        sys_fcntl(p[1], F_SETPIPE_SZ, WIRE_PUT_WINDOW);
+        sys_fcntl(agents, F_SETPIPE_SZ, WIRE_PUT_WINDOW);
+    }
+    return r;
+}
+
+static void close_own(const int p[2], int agents)
+{
+    if (p[0] < 0)
+        return;
+    sys_close(p[0]);
+    sys_close(p[1]);
+    sys_fcntl(agents, F_SETPIPE_SZ, PIPE_ROOM);
+}
+
 /* ---- get */
+
+/* n bytes of the own pipe to the agent. */
+static void hand_on(int from, size_t n)
+{
+    written += n;
+    while (n) {
+        long r = sys_splice(from, WORK_OUT, n, SPLICE_MOVE);
+        if (r == -E_INTR)
+            continue;
+        if (r <= 0)
+            sys_exit(0);              /* nobody takes them any more */
+        n -= (size_t)r;
+    }
+}
+
 static int get(const char *path, uint64_t limit, struct wire_file_done *d)
 {
     struct statx_k s, t;
@@ -91,30 +129,29 @@ static int get(const char *path, uint64_t limit, struct wire_file_done *d)
     }
     describe(d, &t);
     uint64_t left = t.size ? t.size : min64(limit, UNSIZED), got = 0;
-    int copies = 0;
+    int p[2] = { -1, -1 }, copies = t.size <= sizeof block || own_pipe(p, WORK_OUT) < 0;
     r = t.size > limit ? -E_FBIG : 0;
     while (r == 0 && left) {
-        long n = copies || !t.size ? sys_read(fd, block, min64(left, sizeof block)) : sys_sendfile(WORK_OUT, fd, min64(left, CHUNK));
-        if (n == -E_INVAL && !copies && t.size) {
+        long n = copies ? sys_read(fd, block, min64(left, sizeof block)) : sys_splice(fd, p[1], min64(left, CHUNK), SPLICE_MOVE);
+        if (n == -E_INVAL && !copies) {
             copies = 1;               /* a file system that can't hand its pages on */
             continue;
         }
         if (n == -E_INTR)
             continue;
-        if (n == -E_PIPE)
-            sys_exit(0);
         if (n <= 0) {
             r = n < 0 ? n : t.size ? -WIRE_FILE_CHANGED : 0;
             break;
         }
-        if (copies || !t.size)
+        if (copies)
             send_bytes(block, (size_t)n);
         else
-            written += (uint64_t)n;
+            hand_on(p[0], (size_t)n);
         got += (uint64_t)n;
         left -= (uint64_t)n;
     }
     d->size = got;
+    close_own(p, WORK_OUT);
     sys_close(fd);
     return (int)r;
 }
@@ -133,27 +170,47 @@ static int message(size_t *n)         /* 1: one is in `order`, 0: none */
     return 1;
 }
 
-/* What the host sends, until its end: 0, or a negative error. */
-static int take(int fd, uint64_t *size)
+/* n bytes of the own pipe into the file. */
+static long keep(int from, int fd, size_t n)
 {
-    uint64_t total = UINT64_MAX, got = 0;
-    int copies = 0;
+    long copies = 0, r = 0;
+    while (n && r >= 0) {
+        r = copies ? sys_read(from, block, min64(n, sizeof block)) : sys_splice(from, fd, n, SPLICE_MOVE);
+        if (r == -E_INVAL && !copies) {
+            copies = 1;               /* a file system that takes no pages */
+            r = 0;
+        } else if (r == -E_INTR)
+            r = 0;
+        else if (r > 0) {
+            n -= (size_t)r;
+            r = copies ? write_all(fd, block, (size_t)r) : 0;
+        } else
+            r = r ? r : -E_IO;
+    }
+    return r;
+}
+
+/* What the host sends, until its end: 0, or a negative error. Little is read; what goes on moves through the own pipe. */
+static int take(int fd, int own[2], uint64_t *size)
+{
+    uint64_t total = UINT64_MAX, got = 0, told = 0;
+    struct iovec_k v = { &told, sizeof told };
+    struct msghdr_k taken = { .iov = &v, .iovlen = 1 };
+    int moves = 0;
     while (got < total) {
-        long n = copies ? sys_read(WORK_IN, block, sizeof block) : sys_splice(WORK_IN, fd, CHUNK, SPLICE_MOVE | SPLICE_NONBLOCK);
+        long n = moves ? sys_splice(WORK_IN, own[1], CHUNK, SPLICE_MOVE | SPLICE_NONBLOCK) : sys_read(WORK_IN, block, sizeof block);
         if (n == -E_INTR)
             continue;
-        if (n == -E_INVAL && !copies && !got) {
-            copies = 1;               /* a file system that takes no pages */
-            sys_fcntl(WORK_IN, F_SETFL, O_RDONLY | O_NONBLOCK);
-            continue;
-        }
         if (n > 0) {
-            if (copies) {
-                long w = write_all(fd, block, (size_t)n);
-                if (w < 0)
-                    return (int)w;
-            }
             got += (uint64_t)n;
+            if (got < total && got - told >= TOLD_STEP) {
+                told = got;
+                sys_sendmsg(WORK_CONTROL, &taken, MSG_NOSIGNAL);
+            }
+            long r = moves ? keep(own[0], fd, (size_t)n) : write_all(fd, block, (size_t)n);
+            if (r < 0)
+                return (int)r;
+            moves = moves || (n == sizeof block && own_pipe(own, WORK_IN) == 0);
             continue;
         }
         if (n < 0 && n != -E_AGAIN)
@@ -198,7 +255,9 @@ static int put(const char *path, int make, uint32_t mode, struct wire_file_done 
         sys_close(dir);
         return fd;
     }
-    r = take(fd, &size);
+    int own[2] = { -1, -1 };
+    r = take(fd, own, &size);
+    close_own(own, WORK_IN);
     if (r == 0)
         r = sys_fchmod(fd, mode & 0777);
     if (r == 0)
@@ -510,6 +569,7 @@ static void path_of(char *d, const struct wire_str *s)
 _Noreturn void file_work(void)
 {
     static char path[WIRE_PATH_MAX + 1], other[WIRE_PATH_MAX + 1];
+    sys_fcntl(WORK_IN, F_SETFL, O_RDONLY | O_NONBLOCK);
     paths_init();
     fence();
     for (;;) {

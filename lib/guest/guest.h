@@ -13,6 +13,7 @@
 #define TEXT_MAX    4096u            /* captured standard error of a start; also the bound of the driver's info */
 #define PATH_LEN    512u
 #define RING_SIZE   (WIRE_WINDOW + 4096u)
+#define FILE_RING   (WIRE_PUT_WINDOW + 4096u)
 #define KILL_PROOF  (1000 * MSEC)    /* a supervisor that can't prove the end of its tree by then says so */
 
 /* ---- boot.c, root.c, lock.c (boot_none.c has stand-ins) */
@@ -67,7 +68,7 @@ _Noreturn void fatal(const char *reason, const char *message);
 _Noreturn void agent_end(int code);
 
 /* ---- ring.c: a byte queue for one flow-control window */
-struct ring { uint32_t head, len; uint8_t buf[RING_SIZE]; };
+struct ring { uint32_t head, len, size; uint8_t *buf; };
 int  ring_put(struct ring *r, const void *p, size_t n);       /* 0, or -1: does not fit */
 int  ring_view(const struct ring *r, struct iovec_k v[2]);    /* number of pieces */
 void ring_drop(struct ring *r, size_t n);
@@ -143,7 +144,10 @@ struct kernel {
 extern struct kernel kernels[KERNELS];
 struct spec { uint32_t len, candidates, args, env, template, template_len; uint8_t raw[WIRE_PAYLOAD_MAX + 16]; } __attribute__((aligned(65536)));
 extern struct spec specs[KERNELS];
-struct secret { struct ring code[KERNELS], input[KERNELS], files[WORKERS]; uint8_t scratch[WIRE_WINDOW], prefix[KERNELS][WIRE_PAYLOAD_MAX]; } __attribute__((aligned(65536)));
+struct secret {
+    struct ring code[KERNELS], input[KERNELS], files[WORKERS];
+    uint8_t code_room[KERNELS][RING_SIZE], input_room[KERNELS][RING_SIZE], file_room[WORKERS][FILE_RING], scratch[WIRE_WINDOW], prefix[KERNELS][WIRE_PAYLOAD_MAX];
+} __attribute__((aligned(65536)));
 extern struct secret S;                                       /* with the stream's buffers: what a forked child wipes first */
 void stream_wipe(void);
 static inline unsigned kernel_index(const struct kernel *k) { return (unsigned)(k - kernels); }
@@ -215,7 +219,9 @@ int  files_expand(struct kernel *k, const uint8_t *p, size_t n, int all);      /
 void workers_init(void);
 void worker_request(const struct wire_frame *f);
 void worker_cancel(uint16_t channel);
-int  worker_data(uint16_t channel, const uint8_t *p, size_t n, int end);      /* 0: not a channel of theirs */
+int  worker_expects(const struct wire_frame *f);              /* DATA for a put, which is given as it comes; 0: not a channel of theirs */
+void worker_data(uint16_t channel, const uint8_t *p, size_t n);
+size_t worker_pass(uint16_t channel, int from, size_t n);     /* the same, out of a descriptor; what can't go by that way now is to be read */
 uint32_t *worker_credit(uint16_t channel);
 void worker_event(uint32_t index, uint32_t gen, enum ep_kind kind);
 void worker_reaped(int pid);
@@ -225,7 +231,7 @@ uint64_t workers_patience(void);                              /* how long the ho
 /* filework.c: the process itself. Descriptors: */
 enum { WORK_CONTROL = 3, WORK_IN = 4, WORK_OUT = 5 };
 enum { WORK_FILE = 'F', WORK_END = 'E', WORK_CANCEL = 'C' };  /* first byte of a message to it: the payload of FILE follows, or a u64: bytes written to its pipe */
-struct work_done { struct wire_file_done d; uint64_t bytes; };/* its answer; bytes: what it has written to its pipe */
+struct work_done { struct wire_file_done d; uint64_t bytes; };/* its answer; bytes: what it has written to its pipe. Before it, of a put: u64, bytes taken out of its pipe so far */
 _Noreturn void file_work(void);
 #define WORK_DEPTH 64u                /* directories that are kept open, one in the other */
 struct level { int fd; uint32_t pos, have, path_len; char name[256]; uint8_t dents[4096]; };

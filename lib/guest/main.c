@@ -211,6 +211,10 @@ int guest_main(int argc, char **argv)
     ep_add(A.sigfd, EPOLLIN, EP_SIGNAL, 0, 0);
     if (f->host_pidfd >= 0)
         ep_add(f->host_pidfd, EPOLLIN, EP_HOST, 0, 0);
+    for (unsigned i = 0; i < KERNELS; i++) {
+        S.code[i] = (struct ring){ .size = RING_SIZE, .buf = S.code_room[i] };
+        S.input[i] = (struct ring){ .size = RING_SIZE, .buf = S.input_room[i] };
+    }
     for (struct kernel *k = kernels; k < kernels + KERNELS; k++)
         k->supervisor = k->control = k->command = k->blob = k->errors = k->x.in_fd = k->x.code_fd = k->x.out[0] = k->x.out[1] = -1;
     workers_init();

@@ -3,10 +3,10 @@
 
 int ring_put(struct ring *r, const void *p, size_t n)
 {
-    if (n > RING_SIZE - r->len)
+    if (n > r->size - r->len)
         return -1;
-    uint32_t tail = (r->head + r->len) % RING_SIZE;
-    size_t first = RING_SIZE - tail < n ? RING_SIZE - tail : n;
+    uint32_t tail = (r->head + r->len) % r->size;
+    size_t first = r->size - tail < n ? r->size - tail : n;
     memcpy(r->buf + tail, p, first);
     memcpy(r->buf, (const uint8_t *)p + first, n - first);
     r->len += (uint32_t)n;
@@ -15,7 +15,7 @@ int ring_put(struct ring *r, const void *p, size_t n)
 
 int ring_view(const struct ring *r, struct iovec_k v[2])
 {
-    size_t first = RING_SIZE - r->head < r->len ? RING_SIZE - r->head : r->len;
+    size_t first = r->size - r->head < r->len ? r->size - r->head : r->len;
     v[0] = (struct iovec_k){ (void *)(uintptr_t)(r->buf + r->head), first };
     v[1] = (struct iovec_k){ (void *)(uintptr_t)r->buf, r->len - first };
     return v[1].len ? 2 : 1;
@@ -23,7 +23,7 @@ int ring_view(const struct ring *r, struct iovec_k v[2])
 
 void ring_drop(struct ring *r, size_t n)
 {
-    r->head = (r->head + (uint32_t)n) % RING_SIZE;
+    r->head = (r->head + (uint32_t)n) % r->size;
     r->len -= (uint32_t)n;
     if (!r->len)
         r->head = 0; /* short execs always use the same pages */
@@ -31,13 +31,13 @@ void ring_drop(struct ring *r, size_t n)
 
 int ring_front(struct ring *r, const void *p, size_t n)
 {
-    if (n > RING_SIZE - r->len)
+    if (n > r->size - r->len)
         return -1;
     const uint8_t *s = p;
     if (!r->len)
         return ring_put(r, p, n);
     for (size_t i = n; i--;) {
-        r->head = (r->head + RING_SIZE - 1) % RING_SIZE;
+        r->head = (r->head + r->size - 1) % r->size;
         r->buf[r->head] = s[i];
     }
     r->len += (uint32_t)n;

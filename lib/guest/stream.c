@@ -11,8 +11,9 @@
 static struct {
     struct wire_peer peer;
     int in_fd, out_fd;
-    uint8_t readable, writable, ended, stalled;
-    uint32_t have, head, tail;
+    uint8_t readable, writable, ended, stalled, bulk;      /* bulk: a file's bytes come; they are better not read than copied */
+    uint16_t channel;
+    uint32_t have, head, tail, rest;                       /* rest: of a frame of that channel, not here yet */
     uint8_t in[IN_SIZE], out[OUT_SIZE];
 } T __attribute__((aligned(65536)));
 
@@ -201,8 +202,11 @@ static void credit(const struct wire_frame *f)
 static void data(const struct wire_frame *f)
 {
     int end = f->flags & WIRE_FLAG_END;
-    if (worker_data(f->channel, f->payload, f->size, end))
+    if (worker_expects(f)) {
+        worker_data(f->channel, f->payload, f->size);
+        T.bulk = !end;
         return;
+    }
     for (struct kernel *k = kernels; k < kernels + KERNELS; k++) {
         if (k->x.phase && f->channel == k->x.base)
             exec_code(k, f->payload, f->size, end);
@@ -295,8 +299,19 @@ int stream_input(void)
 {
     if ((!T.readable && !T.stalled) || T.tail - T.head > OUT_HIGH)
         return 0;
-    if (T.readable && T.have < IN_SIZE) {
-        long r = sys_read(T.in_fd, T.in + T.have, IN_SIZE - T.have);
+    if (T.readable && T.rest) {
+        size_t n = worker_pass(T.channel, T.in_fd, T.rest);
+        T.rest -= (uint32_t)n;
+        if (n) {
+            A.last_frame = A.now;
+            return 1;
+        }
+    }
+    size_t most = IN_SIZE - T.have;
+    if (T.bulk && T.have < WIRE_HEADER)                    /* no more than the next header */
+        most = T.rest + WIRE_HEADER - T.have;
+    if (T.readable && most) {
+        long r = sys_read(T.in_fd, T.in + T.have, most);
         if (r == -E_INTR)
             return 1;
         if (r == -E_AGAIN) {
@@ -304,7 +319,7 @@ int stream_input(void)
             r = 0;
         } else if (r <= 0)
             agent_end(0); /* the host is gone */
-        else if ((size_t)r < IN_SIZE - T.have && !T.ended)
+        else if ((size_t)r < most && !T.ended)
             T.readable = 0; /* a short read has emptied it; the next bytes are a new event */
         if (r)
             A.last_frame = A.now;
@@ -313,16 +328,34 @@ int stream_input(void)
     uint32_t at = 0;
     for (;;) {
         struct wire_frame f;
+        if (T.rest) {
+            uint32_t part = (uint32_t)min64(T.rest, T.have - at);
+            worker_data(T.channel, T.in + at, part);
+            T.rest -= part;
+            at += part;
+        }
         T.stalled = T.tail - T.head > OUT_HIGH;
-        if (T.stalled)
+        if (T.stalled || T.rest)
             break;
-        long n = interp__wire_next(&T.peer, T.in + at, T.have - at, 0, &f);
+        long n = interp__wire_head(&T.peer, T.in + at, T.have - at, 0, &f);
         if (n < 0)
             fatal("protocol", "malformed frame");
         if (!n)
             break;
-        dispatch(&f);
-        at += (uint32_t)n;
+        if (T.have - at >= (size_t)n) {
+            interp__wire_taken(&T.peer, &f);
+            T.bulk = 0;
+            dispatch(&f);
+            at += (uint32_t)n;
+            continue;
+        }
+        T.bulk = (uint8_t)(A.greeted && f.type == WIRE_DATA && worker_expects(&f));
+        if (!T.bulk)
+            break;
+        interp__wire_taken(&T.peer, &f);
+        T.channel = f.channel;
+        T.rest = f.size;
+        at += WIRE_HEADER;
     }
     if (at) {
         memmove(T.in, T.in + at, T.have - at);

@@ -15,7 +15,7 @@ enum {
 #if defined(__x86_64__)
 enum {
     NR_read = 0, NR_write = 1, NR_close = 3, NR_lseek = 8, NR_mmap = 9, NR_mprotect = 10, NR_munmap = 11, NR_rt_sigaction = 13, NR_rt_sigprocmask = 14,
-    NR_ioctl = 16, NR_pread64 = 17, NR_pwrite64 = 18, NR_writev = 20, NR_madvise = 28, NR_nanosleep = 35, NR_getpid = 39, NR_sendfile = 40,
+    NR_ioctl = 16, NR_pread64 = 17, NR_pwrite64 = 18, NR_writev = 20, NR_madvise = 28, NR_nanosleep = 35, NR_getpid = 39,
     NR_socket = 41, NR_sendmsg = 46, NR_recvmsg = 47, NR_socketpair = 53, NR_clone = 56, NR_execve = 59, NR_exit = 60, NR_wait4 = 61, NR_kill = 62,
     NR_fcntl = 72, NR_fchdir = 81, NR_chdir = 80, NR_umask = 95, NR_getuid = 102, NR_getgid = 104, NR_geteuid = 107, NR_getegid = 108, NR_setsid = 112,
     NR_setgroups = 116, NR_setresuid = 117, NR_setresgid = 119, NR_setfsuid = 122, NR_setfsgid = 123, NR_capget = 125, NR_capset = 126,
@@ -40,7 +40,7 @@ enum {
     NR_epoll_create1 = 20, NR_epoll_ctl = 21, NR_epoll_pwait = 22, NR_dup3 = 24, NR_fcntl = 25, NR_ioctl = 29, NR_mknodat = 33, NR_mkdirat = 34, NR_unlinkat = 35,
     NR_symlinkat = 36, NR_umount2 = 39, NR_mount = 40, NR_pivot_root = 41, NR_fstatfs = 44, NR_faccessat = 48, NR_chdir = 49, NR_fchdir = 50, NR_fchmodat = 53,
     NR_openat = 56, NR_close = 57, NR_pipe2 = 59, NR_getdents64 = 61, NR_lseek = 62, NR_read = 63, NR_write = 64, NR_writev = 66, NR_pread64 = 67, NR_pwrite64 = 68,
-    NR_sendfile = 71, NR_ppoll = 73, NR_signalfd4 = 74, NR_readlinkat = 78, NR_capget = 90, NR_capset = 91, NR_exit = 93, NR_exit_group = 94, NR_unshare = 97,
+    NR_ppoll = 73, NR_signalfd4 = 74, NR_readlinkat = 78, NR_capget = 90, NR_capset = 91, NR_exit = 93, NR_exit_group = 94, NR_unshare = 97,
     NR_nanosleep = 101, NR_clock_gettime = 113, NR_kill = 129, NR_rt_sigaction = 134, NR_rt_sigprocmask = 135, NR_setresuid = 147, NR_setresgid = 149,
     NR_setfsuid = 151, NR_setfsgid = 152, NR_setsid = 157, NR_setgroups = 159, NR_sethostname = 161, NR_umask = 166, NR_prctl = 167, NR_getpid = 172, NR_getuid = 174,
     NR_geteuid = 175, NR_getgid = 176, NR_getegid = 177, NR_gettid = 178, NR_socket = 198, NR_socketpair = 199, NR_sendmsg = 211, NR_recvmsg = 212, NR_munmap = 215,
@@ -249,7 +249,6 @@ static inline long sys_fchmodat(int dir, const char *p, uint32_t mode) { return 
 static inline long sys_fchownat(int dir, const char *p, uint32_t uid, uint32_t gid) { return sc5(NR_fchownat, dir, PTR(p), (long)uid, (long)gid, 0); }
 static inline long sys_renameat2(int from, const char *old, int to, const char *name, unsigned flags) { return sc5(NR_renameat2, from, PTR(old), to, PTR(name), (long)flags); }
 static inline long sys_splice(int from, int to, size_t n, unsigned flags) { return sc6(NR_splice, from, 0, to, 0, (long)n, (long)flags); }
-static inline long sys_sendfile(int to, int from, size_t n) { return sc4(NR_sendfile, to, from, 0, (long)n); }
 static inline long sys_fchmod(int fd, uint32_t mode) { return sc2(NR_fchmod, fd, (long)mode); }
 static inline long sys_symlinkat(const char *target, int dir, const char *p) { return sc3(NR_symlinkat, PTR(target), dir, PTR(p)); }
 static inline long sys_readlinkat(int dir, const char *p, char *buf, size_t n) { return sc4(NR_readlinkat, dir, PTR(p), PTR(buf), (long)n); }

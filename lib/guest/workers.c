@@ -3,19 +3,18 @@
    failed or was cancelled half-way ends. Bytes go by two pipes, orders and answers by a socket. */
 #include "guest.h"
 
-#define CREDIT_STEP 32768u
-#define PIPE_ROOM   (256 << 10)
+#define CREDIT_STEP (WIRE_PUT_WINDOW / 4)
 #define STOP_TIME   (1000 * MSEC)     /* to take away what was half made, before it is killed */
 
 #define KEEPER      (workers + WORKERS - 1)
 
 enum { W_FREE, W_IDLE, W_BUSY };
 static struct worker {
-    uint8_t stage, op, in_ready, in_end, told_end, heard, control_ready;
+    uint8_t stage, op, in_ready, in_end, told_end, heard;
     uint16_t channel;
     int pid, control, in, out;        /* out: index in pipes */
-    uint32_t gen, credit;
-    uint64_t sent, seen, credited, eaten, relayed, stop_at, timeout;
+    uint32_t gen, credit, expected;   /* expected: of a frame that has begun, not here yet */
+    uint64_t sent, seen, credited, eaten, relayed, stop_at, timeout;   /* eaten: taken out of its pipe */
     struct work_done done;
 } workers[WORKERS];
 static int busy;
@@ -27,8 +26,10 @@ static unsigned index_of(const struct worker *w)
 
 void workers_init(void)
 {
-    for (struct worker *w = workers; w < workers + WORKERS; w++)
+    for (struct worker *w = workers; w < workers + WORKERS; w++) {
         w->control = w->in = w->out = -1;
+        S.files[index_of(w)] = (struct ring){ .size = FILE_RING, .buf = S.file_room[index_of(w)] };
+    }
 }
 
 static struct worker *by_channel(uint16_t channel)
@@ -105,11 +106,8 @@ static int spawn(struct worker *w)
     s[1] = in[0] = out[1] = -1;
     sys_fcntl(w->in, F_SETFL, O_WRONLY | O_NONBLOCK);
     sys_fcntl(out[0], F_SETFL, O_RDONLY | O_NONBLOCK);
-    sys_fcntl(w->in, F_SETPIPE_SZ, PIPE_ROOM);         /* a matter of speed: what it gets is enough */
-    sys_fcntl(out[0], F_SETPIPE_SZ, PIPE_ROOM);
     w->out = pipe_adopt(out[0], PIPE_FILE);
     ep_add(w->control, EPOLLIN | EPOLLRDHUP, EP_WORKER, w->gen, index_of(w));
-    ep_add(w->in, EPOLLOUT | EPOLLET, EP_WORKER_IN, w->gen, index_of(w));
     if (w->out >= 0)
         return 0;
     r = w->out;
@@ -216,6 +214,7 @@ void worker_request(const struct wire_frame *f)
     w->credit = WIRE_WINDOW;
     w->timeout = m.timeout_ns;
     w->in_end = w->told_end = w->heard = 0;
+    w->expected = 0;
     w->sent = w->seen = w->credited = w->eaten = w->relayed = w->stop_at = 0;
 }
 
@@ -245,46 +244,76 @@ uint32_t *worker_credit(uint16_t channel)
     return w ? &w->credit : NULL;
 }
 
-static void eaten(struct worker *w, uint64_t n)
+/* What it has taken out of its pipe makes room for as much: the pipe holds a window. */
+static void eaten(struct worker *w, uint64_t all)
 {
-    w->sent += n;
-    w->eaten += n;
-    if (w->eaten < CREDIT_STEP || w->in_end)
+    w->eaten = all;
+    if (all - w->credited < CREDIT_STEP || w->in_end)
         return;
-    send_credit(w->channel, (uint32_t)w->eaten);
-    w->credited += w->eaten;
-    w->eaten = 0;
+    send_credit(w->channel, (uint32_t)(all - w->credited));
+    w->credited = all;
 }
 
-int worker_data(uint16_t channel, const uint8_t *p, size_t n, int end_of_it)
+/* Its pipe is full, or it has died, of which its socket tells. Room is asked about only then: else each time that it takes some would wake us. */
+static void pipe_full(struct worker *w)
+{
+    w->in_ready = 0;
+    ep_add(w->in, EPOLLOUT | EPOLLET, EP_WORKER_IN, w->gen, index_of(w));
+}
+
+int worker_expects(const struct wire_frame *f)
+{
+    struct worker *w = by_channel(f->channel);
+    if (!w)
+        return 0;
+    if (w->in_end || w->op != WIRE_FILE_PUT)
+        fatal("protocol", "DATA that FILE does not take");
+    w->seen += f->size;
+    w->expected = f->size;
+    w->in_end = f->flags & WIRE_FLAG_END;
+    if (w->seen - w->credited > WIRE_PUT_WINDOW)
+        fatal("protocol", "DATA beyond the window");
+    return 1;
+}
+
+void worker_data(uint16_t channel, const uint8_t *p, size_t n)
 {
     struct worker *w = by_channel(channel);
     if (!w)
-        return 0;
+        return;                       /* over before its frame was */
     struct ring *q = &S.files[index_of(w)];
-    if (w->in_end || w->op != WIRE_FILE_PUT)
-        fatal("protocol", "DATA that FILE does not take");
-    w->seen += n;
-    w->in_end = (uint8_t)(end_of_it != 0);
-    if (w->seen - w->credited > WIRE_WINDOW)
-        fatal("protocol", "DATA beyond the window");
+    w->expected -= (uint32_t)n;
     if (w->heard || w->stop_at)
-        return 1;
+        return;
     while (!q->len && n && w->in_ready) {
         long r = sys_write(w->in, p, n);
         if (r == -E_INTR)
             continue;
         if (r <= 0) {
-            w->in_ready = 0;          /* full, or it has died: its socket tells */
+            pipe_full(w);
             break;
         }
         p += r;
         n -= (size_t)r;
-        eaten(w, (uint64_t)r);
+        w->sent += (uint64_t)r;
     }
     if (n && ring_put(q, p, n) < 0)
         fatal("protocol", "DATA beyond the window");
-    return 1;
+}
+
+size_t worker_pass(uint16_t channel, int from, size_t n)
+{
+    static int no_splice;             /* of this kind of stream */
+    struct worker *w = by_channel(channel);
+    if (!w || w->heard || w->stop_at || !w->in_ready || S.files[index_of(w)].len || no_splice)
+        return 0;
+    long r = sys_splice(from, w->in, n, SPLICE_MOVE | SPLICE_NONBLOCK);
+    no_splice = r < 0 && r != -E_AGAIN && r != -E_INTR && r != -E_PIPE;
+    if (r <= 0)
+        return 0;
+    w->expected -= (uint32_t)r;
+    w->sent += (uint64_t)r;
+    return (size_t)r;
 }
 
 /* ---- what a process says, and the turns of the loop */
@@ -295,15 +324,23 @@ void worker_event(uint32_t i, uint32_t gen, enum ep_kind kind)
         return;
     if (kind == EP_WORKER_IN) {
         w->in_ready = 1;
+        sys_epoll_ctl(A.ep, EPOLL_CTL_DEL, w->in, NULL);
         return;
     }
     struct work_done d;
+    uint64_t taken;
     struct iovec_k v = { &d, sizeof d };
     struct msghdr_k h = { .iov = &v, .iovlen = 1 };
     long r = sys_recvmsg(w->control, &h, MSG_DONTWAIT);
     if (r == -E_AGAIN || r == -E_INTR)
         return;
-    if (r == (long)sizeof d && !(h.flags & MSG_TRUNC) && w->stage == W_BUSY && !w->heard) {
+    int fits = !(h.flags & MSG_TRUNC) && w->stage == W_BUSY && !w->heard;
+    memcpy(&taken, &d, sizeof taken);
+    if (fits && r == (long)sizeof taken && taken >= w->eaten && taken <= w->sent) {
+        eaten(w, taken);
+        return;
+    }
+    if (fits && r == (long)sizeof d) {
         w->done = d;
         w->heard = 1;
         return;
@@ -325,11 +362,11 @@ static int feed(struct worker *w)
     if (r == -E_INTR)
         return 1;
     if (r <= 0) {
-        w->in_ready = 0;
+        pipe_full(w);
         return 0;
     }
     ring_drop(q, (size_t)r);
-    eaten(w, (uint64_t)r);
+    w->sent += (uint64_t)r;
     return q->len != 0;
 }
 
@@ -345,7 +382,7 @@ int workers_step(void)
         }
         if (!w->heard && !w->stop_at) {
             more |= feed(w);
-            if (w->in_end && !w->told_end && !S.files[index_of(w)].len)
+            if (w->in_end && !w->told_end && !w->expected && !S.files[index_of(w)].len)
                 w->told_end = 1, tell(w, WORK_END);
         }
         uint32_t before = w->credit;

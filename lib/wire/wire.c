@@ -54,7 +54,7 @@ static int may_send(uint8_t type, int from_agent)
     }
 }
 
-long interp__wire_next(struct wire_peer *p, const uint8_t *buf, size_t len, int from_agent, struct wire_frame *f)
+long interp__wire_head(const struct wire_peer *p, const uint8_t *buf, size_t len, int from_agent, struct wire_frame *f)
 {
     if (len < WIRE_HEADER)
         return 0;
@@ -74,11 +74,23 @@ long interp__wire_next(struct wire_peer *p, const uint8_t *buf, size_t len, int 
     /* numbers wrap after 2^32 frames; differences are what counts */
     if (f->seq != p->taken + 1 || f->ack - p->acked > p->sent - p->acked)
         return -1;
-    if (len - WIRE_HEADER < f->size)
-        return 0;
+    return (long)(WIRE_HEADER + f->size);
+}
+
+void interp__wire_taken(struct wire_peer *p, const struct wire_frame *f)
+{
     p->taken = f->seq;
     p->acked = f->ack;
-    return (long)(WIRE_HEADER + f->size);
+}
+
+long interp__wire_next(struct wire_peer *p, const uint8_t *buf, size_t len, int from_agent, struct wire_frame *f)
+{
+    long n = interp__wire_head(p, buf, len, from_agent, f);
+    if (n > 0 && len < (size_t)n)
+        return 0;
+    if (n > 0)
+        interp__wire_taken(p, f);
+    return n;
 }
 
 void interp__wire_in_init(struct wire_in *i, const void *p, size_t n)

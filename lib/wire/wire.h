@@ -10,6 +10,7 @@
 #define WIRE_PAYLOAD_MAX 65520u
 #define WIRE_FRAME_MAX   (WIRE_HEADER + WIRE_PAYLOAD_MAX)
 #define WIRE_WINDOW      131072u
+#define WIRE_PUT_WINDOW 524288u
 #define WIRE_LATE_WINDOW 65536u
 #define WIRE_CHANNEL_LATE  1u
 #define WIRE_CHANNEL_FIRST 16u
@@ -75,6 +76,10 @@ void interp__wire_header(struct wire_peer *p, uint8_t out[WIRE_HEADER], uint8_t 
    0: more bytes are needed. <0: violation (a size, a flag, a number out of order); the stream is dead.
    A type is checked against what the side `from_agent` may send. */
 long interp__wire_next(struct wire_peer *p, const uint8_t *buf, size_t len, int from_agent, struct wire_frame *f);
+
+/* The same of a frame whose payload need not be there yet, and p stays as it is: who takes the payload as it comes says interp__wire_taken. */
+long interp__wire_head(const struct wire_peer *p, const uint8_t *buf, size_t len, int from_agent, struct wire_frame *f);
+void interp__wire_taken(struct wire_peer *p, const struct wire_frame *f);
 
 /* ---- payload cursors: out-of-bounds makes `bad` stick; reads then give zeros */
 struct wire_in { const uint8_t *p, *end; int bad; };

@@ -5,8 +5,10 @@ HELLO, WELCOME, CREDIT, DATA, NOP, FATAL, BYE = range(1, 8)
 START, READY, STOP, GONE = range(16, 20)
 EXEC, EXIT, INTERRUPT, LATE = range(32, 36)
 REQUEST, REPLY = 48, 49
+FILE, DONE, FILE_CANCEL = 64, 65, 66
 END = 1
-WINDOW, LATE_WINDOW, PAYLOAD = 131072, 65536, 65520
+WINDOW, PUT_WINDOW, LATE_WINDOW, PAYLOAD = 131072, 524288, 65536, 65520
+PUT, GET = 1, 2
 PASSED, PATHS, SCRIPT = 1, 2, 3
 FINAL, DIED, KILLED, NOT_RUN, PROTOCOL, STOPPED = range(1, 7)
 OK, ERROR, EXITED, INTERRUPTED = range(1, 5)
@@ -152,12 +154,12 @@ class Host:
         while time.monotonic() < end:
             self.pump(end - time.monotonic())
 
-    def feed(self, ch, b, end=True):
+    def feed(self, ch, b, end=True, window=WINDOW):
         """DATA within the window; takes in what comes meanwhile."""
         first = True
         while b or first:
             first = False
-            room = WINDOW - self.sent.get(ch, 0)
+            room = window - self.sent.get(ch, 0)
             if b and not room:
                 if self.pump(10) is None:
                     raise TimeoutError("no credit")
@@ -166,6 +168,19 @@ class Host:
             piece, b = b[:n], b[n:]
             self.sent[ch] = self.sent.get(ch, 0) + n
             self.send(DATA, piece, ch, END if end and not b else 0)
+
+    # ---- files
+    def file(self, op, path, mode=0o644):
+        ch = self.chan
+        self.chan += 1
+        self.send(FILE, struct.pack("<HBBIQQ", ch, op, 0, mode, FOREVER, 20 * SEC) + text(path) + text(b""))
+        return ch
+
+    def file_done(self, ch, timeout=20):
+        done = self.want(DONE, timeout)[3]
+        fields = dict(zip(("channel", "error", "type", "more", "mode", "size", "mtime", "count"), struct.unpack("<HHBBIQQQ", done)))
+        assert fields["channel"] == ch, fields
+        return Reply(fields)
 
     # ---- kernels
     def start(self, kernel, kind, candidates, args, blob, env=(), template=b"", flags=0, timeout=20 * SEC, identity=(0, 0, 0, 0), wait=True):

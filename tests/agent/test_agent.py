@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the guest agent alone: this program plays the host. Usage: test_agent.py AGENT [name...]
 Last line: N passed, N failed, N skipped."""
-import os, select, shutil, signal, struct, subprocess, sys, time, traceback
+import os, random, select, shutil, signal, struct, subprocess, sys, tempfile, time, traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import host
@@ -598,6 +598,80 @@ def exec_in_the_moment_of_death():
                 r = h.run(b"1")
             assert r.how in (NOT_RUN, DIED) and r.kernel_state == PROVEN, r
             assert fake(h).status == 1
+
+
+# ---------------------------------------------------------------- files
+def helper_of(h):
+    """The one child of the agent's, which is one of ours."""
+    pid, end = h.p.pid, time.monotonic() + 10
+    for _ in range(2):
+        children = []
+        while not children and time.monotonic() < end:
+            children = open("/proc/%d/task/%d/children" % (pid, pid)).read().split()
+        pid = int(children[0])
+    return pid
+
+
+@test
+def puts():
+    d = tempfile.mkdtemp()
+    os.chmod(d, 0o777)
+    path = os.path.join(d, "f").encode()
+    blob = random.Random(1).randbytes(3000001)
+    try:
+        for pipes in (False, True):
+            with Session(start=False, stdio_pipes=pipes) as h:
+                for at, window in ((0, PUT_WINDOW), (2999000, PUT_WINDOW), (1500000, 200000)):
+                    ch = h.file(PUT, path)
+                    h.feed(ch, blob[at:], window=window)
+                    r = h.file_done(ch)
+                    assert r.error == 0 and r.size == len(blob) - at and open(path, "rb").read() == blob[at:], r
+                # header and payload in pieces, between them another frame's beginning
+                h.careless = True
+                ch = h.file(PUT, path)
+                sent = b"".join(h.frame(DATA, blob[i * 60000:(i + 1) * 60000], ch, END if i == 4 else 0) for i in range(5)) + h.frame(NOP)
+                for cut in range(0, len(sent), 23456):
+                    h.raw(sent[cut:cut + 23456])
+                    time.sleep(0.01)
+                assert h.file_done(ch).size == 300000 and open(path, "rb").read() == blob[:300000]
+                ch = h.file(GET, path)
+                assert h.file_done(ch).size == 300000 and h.data[ch] == blob[:300000]
+    finally:
+        shutil.rmtree(d)
+
+
+@test
+def a_put_that_stands_still():
+    """All of a window waits in the agent, and what else is asked for does not."""
+    d = tempfile.mkdtemp()
+    os.chmod(d, 0o777)
+    path = os.path.join(d, "f").encode()
+    blob = random.Random(2).randbytes(2 * PUT_WINDOW)
+    try:
+        for stop in (0, 3):  # before its first byte, and when its pipes are large
+            with Session(start=False) as h:
+                ch = h.file(PUT, path)
+                h.feed(ch, blob[:stop * 65536], end=False, window=PUT_WINDOW)
+                h.run_for(0.2)
+                pid = helper_of(h)
+                os.kill(pid, signal.SIGSTOP)
+                first = PUT_WINDOW - h.sent.get(ch, 0)
+                h.feed(ch, blob[stop * 65536:][:first], end=False, window=PUT_WINDOW)
+                assert fake(h).status == 1
+                assert h.run(b"print(1, flush=True)").out == b"1\n"
+                os.kill(pid, signal.SIGCONT)
+                h.feed(ch, blob[stop * 65536 + first:], window=PUT_WINDOW)
+                assert h.file_done(ch).size == len(blob) and open(path, "rb").read() == blob
+    finally:
+        shutil.rmtree(d)
+
+    def too_much(h):
+        ch = h.file(PUT, path)
+        os.kill(helper_of(h), signal.SIGSTOP)
+        for i in range(9):
+            h.send(DATA, bytes(PAYLOAD), ch)
+
+    assert b"protocol" in fatal_for(too_much)
 
 
 # ---------------------------------------------------------------- floods

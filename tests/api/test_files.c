@@ -271,6 +271,55 @@ TEST(streams)
     free_box(&b);
 }
 
+/* Sizes about those of frames, windows and pipes, handed over whole; and several at once beside an exec: each byte is where it was. */
+TEST(large)
+{
+    static const size_t sizes[] = { 4095, 65519, 65520, 65521, 131072, 524287, 524288, 524304, 1048577, 7000003 };
+    struct box b = new_box(NULL);
+    const size_t most = 7000003;
+    char *bytes = malloc(most);
+    uint32_t seed = 7;
+    for (size_t i = 0; i < most; i++)
+        bytes[i] = (char)step(&seed);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        OK(interp_session_put(b.s, "whole", INTERP_NTS, 0644, bytes + most - sizes[i], sizes[i], ERR));
+        holds(&b, "whole", bytes + most - sizes[i], sizes[i]);
+    }
+    interp_call *k[5] = { NULL };
+    size_t at[5] = { 0 };
+    char name[8];
+    const interp_event *ev;
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "f%d", i);
+        NEED(interp_session_put_start(b.s, name, INTERP_NTS, most - (size_t)i, 0644, &k[i], ERR));
+    }
+    for (int left = 5, i = 0; left; i = (i + 1) % 5) {
+        size_t n = most - (size_t)i - at[i], taken = 0, piece = 1 + step(&seed) % 200000;
+        if (!n)
+            continue;
+        NEED(interp_call_write(k[i], bytes + i + at[i], n < piece ? n : piece, &taken, ERR));
+        at[i] += taken;
+        if (taken == n) {
+            OK(interp_call_write_end(k[i], ERR));
+            left--;
+        } else if (!taken)
+            NEED(interp_call_wait(k[i], 10000, 0, ERR));
+        while (interp_call_next(k[i], &ev) == INTERP_OK)
+            ;
+        if (step(&seed) % 16 == 0)
+            prints(&b, "echo beside them", "beside them\n");
+    }
+    for (int i = 0; i < 5; i++) {
+        wait_done(k[i]);
+        OK(interp_call_finish(k[i], NULL, ERR));
+        interp_call_free(k[i]);
+        snprintf(name, sizeof name, "f%d", i);
+        holds(&b, name, bytes + i, most - (size_t)i);
+    }
+    free(bytes);
+    free_box(&b);
+}
+
 /* What is given up leaves nothing, neither files nor a session that is stuck. */
 TEST(given_up)
 {

@@ -65,6 +65,7 @@ TEST(constants)
 {
     CHECK_INT(WIRE_FRAME_MAX, 65536);
     CHECK_INT(WIRE_WINDOW, 131072);
+    CHECK_INT(WIRE_PUT_WINDOW, 524288);
     CHECK_INT(WIRE_LATE_WINDOW, 65536);
     CHECK_INT(WIRE_CHANNEL_FIRST, 16);
     CHECK_INT(WIRE_VERSION, 1);
@@ -100,6 +101,31 @@ TEST(whole_frames_only)
     CHECK_INT(f.type, WIRE_DATA);
     CHECK(f.payload == frame_buf + WIRE_HEADER);
     CHECK_INT(p.taken, 1);
+}
+
+/* A payload may be taken as it comes: the header alone is checked as that of a whole frame, and counts once it is said to be taken. */
+TEST(heads)
+{
+    struct wire_peer p = { 0 };
+    struct wire_frame f;
+    memset(frame_buf, 'x', sizeof frame_buf);
+    size_t n = put_raw(frame_buf, good);
+    for (size_t k = 0; k <= n; k++) {
+        CHECK_INT(interp__wire_head(&p, frame_buf, k, 1, &f), k < WIRE_HEADER ? 0 : (long)n);
+        CHECK_INT(p.taken, 0);
+    }
+    CHECK(f.size == 3 && f.channel == 16 && f.payload == frame_buf + WIRE_HEADER);
+    interp__wire_taken(&p, &f);
+    CHECK_INT(p.taken, 1);
+    CHECK_INT(interp__wire_head(&p, frame_buf, WIRE_HEADER, 1, &f), -1);   /* its number has been */
+    struct raw r = good;
+    r.seq = 2;
+    put_raw(frame_buf, r);
+    CHECK_INT(interp__wire_next(&p, frame_buf, n, 1, &f), n);
+    r.size = WIRE_PAYLOAD_MAX + 1;
+    r.seq = 3;
+    put_raw(frame_buf, r);
+    CHECK_INT(interp__wire_head(&p, frame_buf, WIRE_HEADER, 1, &f), -1);
 }
 
 TEST(sizes)

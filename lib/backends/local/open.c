@@ -15,6 +15,7 @@
 #include "local_priv.h"
 
 #define MIB (UINT64_C(1) << 20)
+#define STREAM_ROOM (512 << 10)
 #define ABSENT(v) ((v) == 0 || (v) == INTERP_FOREVER)
 
 static uint64_t or_default(uint64_t v, uint64_t d) { return ABSENT(v) ? d : v; }
@@ -177,6 +178,8 @@ static int spawn(struct interp__local_box *b, struct boot *m, struct interp__loc
     int pair[2], host, theirs, i, r;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return interp__local_fail_clone(f, errno, LOCAL_STEP_CLONE);
+    for (i = 0; i < 2; i++)            /* a matter of speed: what it gets is enough */
+        (void)setsockopt(pair[i], SOL_SOCKET, SO_SNDBUF, &(int){ STREAM_ROOM }, sizeof(int));
     host = (int)syscall(SYS_pidfd_open, getpid(), 0);
     if (host < 0) {
         r = interp__local_fail_clone(f, errno, LOCAL_STEP_CLONE);
