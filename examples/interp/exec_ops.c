@@ -270,6 +270,37 @@ static void do_input(struct line *l)
     id_free(&id);
 }
 
+static void do_resize(struct line *l)
+{
+    struct session *s = session_member(l);
+    const struct member *target = object_get(&l->o, "target"), *rows = object_get(&l->o, "rows"), *columns = object_get(&l->o, "columns");
+    struct id id;
+    if (!s)
+        return;
+    if (!rows || rows->kind != JSON_NUMBER || !columns || columns->kind != JSON_NUMBER) {
+        fail(l, INTERP_E_INVAL, "member-type", "%s: \"rows\" and \"columns\" are numbers%s", "", "");
+        return;
+    }
+    if (!target || id_take(&id, target) < 0) {
+        fail(l, INTERP_E_INVAL, "member-missing", "%s: \"%s\" is the id of an exec, a string or a number", "target", "");
+        return;
+    }
+    struct op *op = op_find_exec(l->io, s, &id);
+    interp_error *err = NULL;
+    id_free(&id);
+    if (!op || !op->call) {
+        fail(l, INTERP_E_NOT_FOUND, "exec-unknown", "%s: no exec with this id is in flight in session \"%s\"", s->name, "");
+        return;
+    }
+    unsigned long long r = strtoull(rows->value, NULL, 10), c = strtoull(columns->value, NULL, 10);
+    interp_status st = interp_call_resize(op->call, r > UINT32_MAX ? 0 : (uint32_t)r, c > UINT32_MAX ? 0 : (uint32_t)c, &err);
+    if (st == INTERP_OK)
+        answer_done(l->io, &l->id);
+    else
+        answer_error(l->io, &l->id, err, st);
+    interp_error_free(err);
+}
+
 /* The answer to a question of an exec's: reply, allow, and code, code_base64 or reason. */
 static void do_reply(struct line *l)
 {
@@ -430,6 +461,7 @@ static const struct operation {
     { "open", do_open, { "session", "config" } },
     { "exec", do_exec, { NULL } },
     { "input", do_input, { "session", "target", "text", "base64", "eof" } },
+    { "resize", do_resize, { "session", "target", "rows", "columns" } },
     { "cancel", do_cancel, { "session", "target" } },
     { "reply", do_reply, { "session", "target", "reply", "allow", "code", "code_base64", "reason" } },
     { "restart", do_restart, { "session", "language", "kernel" } },

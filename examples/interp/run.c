@@ -4,6 +4,7 @@
 #include "box_args.h"
 #include "buf.h"
 #include "show.h"
+#include "terminal.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ struct run {
     const char *language, *file, *code, *stdin_file, *keep_dir, **files;
     size_t file_count;
     struct box_args box;
-    int json;
+    int json, tty;
     /* what is in hand */
     struct buf code_text, stdin_text;
     interp_ctx *ctx;
@@ -64,6 +65,8 @@ static int parse(struct run *r, int argc, char **argv)
             rest = 1;
         else if (!strcmp(arg, "--json"))
             r->json = 1;
+        else if (!strcmp(arg, "--tty") || !strcmp(arg, "-t"))
+            r->tty = 1;
         else if (!strcmp(arg, "--help") || !strcmp(arg, "-h"))
             return HELP;
         else if ((v = option_value("-c", argc, argv, &i, &missing)))
@@ -87,6 +90,14 @@ static int parse(struct run *r, int argc, char **argv)
         r->file = "-";
     if (r->file && !strcmp(r->file, "-") && r->stdin_file && !strcmp(r->stdin_file, "-"))
         return usage_error("run", "code and --stdin can't both come from standard input", NULL);
+    if (r->tty && r->stdin_file)
+        return usage_error("run", "with --tty the terminal is the input; not expected: --stdin", r->stdin_file);
+    if (r->tty && r->file && !strcmp(r->file, "-"))
+        return usage_error("run", "with --tty the code comes from FILE or -c CODE, not from standard input", NULL);
+    if (r->tty && !terminal_is_there())
+        return usage_error("run", "--tty hands over a terminal, and standard input and output are none", NULL);
+    if (r->tty && !r->box.timeout_ms)
+        r->box.timeout_ms = INTERP_FOREVER;   /* a person takes the time that it takes */
     return 0;
 }
 
@@ -151,12 +162,16 @@ static interp_status request(struct run *r, interp_error **err)
     for (size_t i = 0; st == INTERP_OK && i < r->file_count; i++)
         st = add_file(r, r->files[i], err);
     if (st == INTERP_OK)
-        st = interp_request_set_stream(r->request, r->json ? 0 : 1, err);
+        st = interp_request_set_stream(r->request, r->json && !r->tty ? 0 : 1, err);
+    if (st == INTERP_OK && r->tty)
+        st = terminal_request(r->request, err);
     return st;
 }
 
 static interp_status execute(struct run *r, interp_error **err)
 {
+    if (r->tty)
+        return terminal_exec(r->ctx, r->session, r->request, &r->show, &r->result, err);
     interp_status st = interp_session_exec_start(r->session, r->request, &r->call, err);
     while (st == INTERP_OK) {
         const interp_event *ev;
@@ -219,7 +234,7 @@ static int show(struct run *r)
 static int run(struct run *r)
 {
     interp_error *err = NULL;
-    interp_status st = interp_ctx_new(0, &r->ctx, &err);
+    interp_status st = interp_ctx_new(r->tty ? INTERP_CTX_LOOP : 0, &r->ctx, &err);
     if (st == INTERP_OK)
         st = interp_cancel_new(r->ctx, &r->cancel, &err);
     if (st == INTERP_OK) {
@@ -229,12 +244,14 @@ static int run(struct run *r)
     }
     if (st == INTERP_OK)
         st = interp_config_set_cancel(r->config, r->cancel, &err);
+    if (st == INTERP_OK && r->tty)
+        st = interp_config_set_pty(r->config, 1, &err);
     if (st == INTERP_OK && r->keep_dir)
         st = interp_config_set_spill_dir(r->config, r->keep_dir, &err);
     if (st == INTERP_OK)
         st = request(r, &err);
     if (st == INTERP_OK)
-        st = interp_session_open(r->ctx, r->config, &r->session, &err);
+        st = r->tty ? terminal_open(r->ctx, r->config, &r->session, &err) : interp_session_open(r->ctx, r->config, &r->session, &err);
     if (st == INTERP_OK)
         st = execute(r, &err);
     int code = st == INTERP_OK ? show(r) : failed(err, st);

@@ -2,15 +2,20 @@
 """Tests of the command line: `interp run`, `interp doctor`, `interp exec --stdio`. INTERP_CLI names the program."""
 import argparse
 import base64
+import fcntl
 import gzip
 import json
 import os
+import pty
 import queue
+import select
 import shutil
 import signal
 import subprocess
 import sys
+import struct
 import tempfile
+import termios
 import threading
 import time
 
@@ -280,6 +285,45 @@ def t_run_mounts():
 
 # ---- doctor
 
+class Terminal:
+    """The command at a terminal, as a person has it."""
+
+    def __init__(self, *arguments, folder='.'):
+        self.seen = b''
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.environ['TERM'] = 'dumb'
+            os.execv(CLI, [CLI] + list(arguments))
+
+    def until(self, word, seconds=30):
+        end = time.monotonic() + seconds
+        while word not in self.seen:
+            expect(time.monotonic() < end and select.select([self.fd], [], [], seconds)[0], 'no %r in %r' % (word, self.seen))
+            try:
+                self.seen += os.read(self.fd, 65536)
+            except OSError:             # the terminal's other side is closed
+                expect(word in self.seen, 'no %r in %r' % (word, self.seen))
+        self.seen = self.seen.split(word, 1)[1]
+
+    def type(self, keys):
+        os.write(self.fd, keys)
+
+    def ended(self, code):
+        pid, self.pid = self.pid, 0
+        status = os.waitpid(pid, 0)[1]
+        expect(os.WIFEXITED(status) and os.WEXITSTATUS(status) == code, 'status %d, not code %d; %r' % (status, code, self.seen))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
 def t_repl_lines():
     """From a pipe: no prompts, pieces end where they are whole or at an empty line."""
     code, out, err, _ = interp('repl', 'py', stdin=b'x = 6\nx * 7\ndef f(a):\n    # why\n    return (a +\n        1)\n\nf(1)\n1/0\n@staticmethod\ndef g(): return "g"\n\n"""a\nb"""\nprint("still", x, \\\n g())')
@@ -297,54 +341,58 @@ def t_repl_lines():
 
 def t_repl_terminal():
     """Ctrl-C ends the code and keeps what was defined, drops a line at the prompt; pictures are saved; Ctrl-D ends it."""
-    import pty
-    import select
     png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
     with tempfile.TemporaryDirectory() as folder:
         open(folder + '/picture-1.png', 'wb').close()
-        pid, fd = pty.fork()
-        if pid == 0:
-            os.chdir(folder)
-            os.environ['TERM'] = 'dumb'
-            os.execv(CLI, [CLI, 'repl', 'python'])
-        seen = b''
-
-        def until(word, seconds=30):
-            nonlocal seen
-            end = time.monotonic() + seconds
-            while word not in seen:
-                expect(time.monotonic() < end and select.select([fd], [], [], seconds)[0], 'no %r in %r' % (word, seen))
-                try:
-                    seen += os.read(fd, 65536)
-                except OSError:             # the terminal's other side is closed
-                    expect(word in seen, 'no %r in %r' % (word, seen))
-            seen = seen.split(word, 1)[1]
-        try:
-            until(b'> ')
-            os.write(fd, b'kept = 41; print("go" + "ing", flush=True); import time; time.sleep(60)\n')
-            until(b'going')
-            os.write(fd, b'\x03')
-            until(b'KeyboardInterrupt')
-            until(b'> ')
-            os.write(fd, b'print("half a line')
+        with Terminal('repl', 'python', folder=folder) as t:
+            t.until(b'> ')
+            t.type(b'kept = 41; print("go" + "ing", flush=True); import time; time.sleep(60)\n')
+            t.until(b'going')
+            t.type(b'\x03')
+            t.until(b'KeyboardInterrupt')
+            t.until(b'> ')
+            t.type(b'print("half a line')
             time.sleep(0.2)
-            os.write(fd, b'\x03')
-            until(b'> ')
-            os.write(fd, b'print("value", kept + 1)\n')
-            until(b'value 42')
-            os.write(fd, ('class P:\n def _repr_png_(self): import base64; return base64.b64decode("%s")\n\nP()\n' % png).encode())
-            until(b'[picture-2.png]')
-            os.write(fd, b'\x04')
-            expect(os.waitpid(pid, 0)[1] == 0, 'not 0 at the end')
-            pid = 0
-        finally:
-            if pid:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-            os.close(fd)
+            t.type(b'\x03')
+            t.until(b'> ')
+            t.type(b'print("value", kept + 1)\n')
+            t.until(b'value 42')
+            t.type(('class P:\n def _repr_png_(self): import base64; return base64.b64decode("%s")\n\nP()\n' % png).encode())
+            t.until(b'[picture-2.png]')
+            t.type(b'\x04')
+            t.ended(0)
         with open(folder + '/picture-2.png', 'rb') as f:
             expect(f.read() == base64.b64decode(png), 'another picture')
         expect(os.path.getsize(folder + '/picture-1.png') == 0, 'written over a file')
+
+
+def t_terminal():
+    with Terminal('run', 'bash', '--tty', '-c', 'tty; stty size; bash --norc -i; echo "left with $?"; exit 4') as t:
+        before = termios.tcgetattr(t.fd)
+        t.until(b'/dev/pts/0\r\n')
+        t.until(b'$ ')
+        t.type(b'echo $((6 * 7))\r')
+        t.until(b'42\r\n')
+        t.type(b'sleep 100\r')
+        time.sleep(0.3)
+        t.type(b'\x03')
+        t.until(b'^C')
+        fcntl.ioctl(t.fd, termios.TIOCSWINSZ, struct.pack('4H', 50, 160, 0, 0))
+        t.type(b'until [ "$(stty size)" = "50 160" ]; do sleep 0.1; done; echo resized at last\r')
+        t.until(b'resized at last')
+        t.until(b'resized at last')
+        t.type(b'exit 3\r')
+        t.until(b'left with 3\r\n')
+        t.ended(4)
+        expect(termios.tcgetattr(t.fd) == before, 'the terminal is not as it was')
+    code, _, err, _ = interp('run', 'bash', '--tty', '-c', 'tty')
+    expect(code == 2 and b'terminal' in err, code, err)
+    with Terminal('run', 'bash', '-t', '--stdin', '/dev/null', '-c', 'tty') as t:
+        t.until(b'--stdin')
+        t.ended(2)
+    with Terminal('run', 'bash', '-t') as t:
+        t.until(b'FILE or -c')
+        t.ended(2)
 
 
 def t_keep():
@@ -715,6 +763,24 @@ def s_input():
         io.failed(['INTERP_E_INVAL', 'INTERP_E_NOT_FOUND'], op='input', session='s', target='y', text='after the end')
         expect(io.until('y')[-1]['result']['value']['text'] == "'fine'", io.seen[-1])
         expect(io.run('1')['ok'], 'goes on')
+
+
+def s_terminal():
+    with Stdio() as io:
+        io.open(pty=True)
+        io.send({'id': 'x', 'op': 'exec', 'session': 's', 'language': 'bash', 'code': 'echo begun; read -s -p "password: " x; echo; echo "${#x}"; trap \'stty size; exit\' WINCH; echo; echo now; while :; do sleep 0.05; done',
+                 'interactive': True, 'stream': True, 'pty': True, 'pty_rows': 30, 'pty_columns': 90})
+        io.until('x', 'output')
+        io.ask(op='input', session='s', target='x', text='geheim\n', event='done')
+        while not any('now' in o.get('text', '') for o in io.until('x', 'output')):
+            pass
+        io.ask(op='resize', session='s', target='x', rows=44, columns=99, event='done')
+        r = io.until('x')[-1]['result']
+        expect(r['ok'] and 'geheim' not in r['stdout']['text'] and '6\r\n' in r['stdout']['text'] and r['stdout']['text'].endswith('44 99\r\n'), r)
+        io.failed(['INTERP_E_NOT_FOUND'], op='resize', session='s', target='x', rows=1, columns=1)
+        io.send({'id': 'y', 'op': 'exec', 'session': 's', 'language': 'bash', 'code': 'sleep 3'})
+        for bad in ({'target': 'y', 'rows': 3, 'columns': 3}, {'rows': 3, 'columns': 3}, {'target': 'y', 'rows': 3}, {'target': 'y', 'rows': '3', 'columns': 3}):
+            io.failed(['INTERP_E_INVAL'], op='resize', session='s', **bad)
 
 
 def s_spill():
