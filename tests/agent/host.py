@@ -4,6 +4,7 @@ import os, select, signal, socket, struct, subprocess, time
 HELLO, WELCOME, CREDIT, DATA, NOP, FATAL, BYE = range(1, 8)
 START, READY, STOP, GONE = range(16, 20)
 EXEC, EXIT, INTERRUPT, LATE = range(32, 36)
+SIGNAL, RESIZE = 36, 37
 REQUEST, REPLY = 48, 49
 FILE, DONE, FILE_CANCEL = 64, 65, 66
 END = 1

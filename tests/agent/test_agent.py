@@ -159,8 +159,8 @@ def random_orders():
         h.careless = True
         try:
             for i in range(rnd.randrange(1, 12)):
-                kind = rnd.choice([START, START, EXEC, EXEC, DATA, DATA, DATA, CREDIT, STOP, INTERRUPT, NOP])
-                p = bytearray({START: start, EXEC: execute, CREDIT: struct.pack("<I", rnd.randrange(9)), STOP: b"\1\0", INTERRUPT: b"k" * 16 + b"\4\0"}.get(kind, b""))
+                kind = rnd.choice([START, START, EXEC, EXEC, DATA, DATA, DATA, CREDIT, STOP, INTERRUPT, RESIZE, NOP])
+                p = bytearray({START: start, EXEC: execute, CREDIT: struct.pack("<I", rnd.randrange(9)), STOP: b"\1\0", INTERRUPT: b"k" * 16 + b"\4\0", RESIZE: b"k" * 16 + b"\1\0\2\0"}.get(kind, b""))
                 if kind == DATA:
                     p = bytearray(rnd.choice([FAKE, code(b"1" * 4), os.urandom(rnd.randrange(40)), b""]))
                 if kind == START and rnd.random() < 0.5:
