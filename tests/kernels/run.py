@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -103,6 +104,20 @@ def run(row, kernel):
     return fails
 
 
+def attempt(row, language, exe):
+    """[(step, code, complaints)] of the row in a kernel of its own."""
+    try:
+        kernel = harness.Kernel(language, exe)
+    except Exception as e:
+        return [(-1, '', ['start: %r' % e])]
+    try:
+        return row['run'](kernel) or [] if 'run' in row else run(row, kernel)
+    except Exception as e:
+        return [(-1, '', ['%r\n%s' % (e, traceback.format_exc())])]
+    finally:
+        kernel.close()
+
+
 def version(exe):
     p = subprocess.run([exe, '--version'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     m = re.search(rb'(\d+(?:\.\d+)+)', p.stdout)
@@ -138,18 +153,9 @@ def main():
             print('SKIP %s: %s is not there' % (row['id'], row['needs']))
             skipped += 1
             continue
-        try:
-            kernel = harness.Kernel(language, exe)
-        except Exception as e:
-            fails = [(-1, '', ['start: %r' % e])]
-        else:
-            try:
-                fails = row['run'](kernel) or [] if 'run' in row else run(row, kernel)
-            except Exception as e:
-                import traceback
-                fails = [(-1, '', ['%r\n%s' % (e, traceback.format_exc())])]
-            finally:
-                kernel.close()
+        fails = attempt(row, language, exe)
+        if fails and all(b.startswith('took ') for _, _, bad in fails for b in bad):
+            fails = attempt(row, language, exe)   # a busy machine is not told from a slow driver by one look
         if fails:
             failed += 1
             print('FAIL %s: %s' % (row['id'], row['title']))
