@@ -1,11 +1,14 @@
 /* cgroup_v2.c - version 2. Each sandbox has a box with two leaves: `a`, into which the agent is born (CLONE_INTO_CGROUP), and `u` with the limits, into
    which the agent gives birth to kernels; moving by cgroup.procs costs 7 to 15 ms. The agent may do that because cgroup.procs of the box and of `u`
    belong to its id; it can't reach anything above. "No internal processes" forbids giving controllers to children of a group that has processes, and
-   moving the host's process would be invasive, so: below the nearest ancestor that already gives memory and pids to its children. */
+   moving the host's process would be invasive, so: below the nearest ancestor that gives memory and pids to its children already, or that was given to
+   us to do so ourselves. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include "cgroup.h"
 
@@ -56,6 +59,18 @@ static int try_base(struct interp__local_cgroup *c, int base)
     return 0;
 }
 
+/* May we change what a group gives to its children? The real root (the only one without a type) is nobody else's; a
+   delegated group is marked by systemd, or is where a part of the tree that belongs to this user begins. While it holds processes the kernel refuses. */
+static int ours(int dir)
+{
+    struct stat own, above;
+    if (faccessat(dir, "cgroup.type", F_OK, 0) < 0 && errno == ENOENT)
+        return 1;
+    if (fgetxattr(dir, "user.delegate", 0, 0) > 0 || fgetxattr(dir, "trusted.delegate", 0, 0) > 0)
+        return 1;
+    return geteuid() != 0 && fstat(dir, &own) == 0 && own.st_uid == geteuid() && fstatat(dir, "..", &above, 0) == 0 && above.st_uid != own.st_uid;
+}
+
 int interp__local_v2_find(struct interp__local_cgroup *c, const struct interp__local_mounts *m)
 {
     char dir[sizeof m->v2.dir];
@@ -66,8 +81,7 @@ int interp__local_v2_find(struct interp__local_cgroup *c, const struct interp__l
     for (;;) {
         base = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (base >= 0) {
-            int root = faccessat(base, "cgroup.type", F_OK, 0) < 0 && errno == ENOENT;   /* only the real root has no type; it may hold processes */
-            if (root && !gives(base, "cgroup.subtree_control"))
+            if (!gives(base, "cgroup.subtree_control") && ours(base))
                 (void)hand_on(c, base);
             if (gives(base, "cgroup.subtree_control") && try_base(c, base) == 0)
                 return 0;
