@@ -151,8 +151,12 @@ int interp__changes_data(struct interp_session *s, struct interp__file *f, const
         struct wire_in in;
         size_t had = f->reply.len;
         interp__buf_add(&f->reply, p, n < RECORD_MAX ? n : RECORD_MAX);
-        if (f->reply.bad || f->reply.len > 2 * RECORD_MAX)
-            return f->reply.bad ? 0 : -1;
+        if (f->reply.bad) {           /* where the next record begins is lost with this one */
+            l->complete = 0;
+            return 0;
+        }
+        if (f->reply.len > 2 * RECORD_MAX)
+            return -1;
         interp__wire_in_init(&in, f->reply.p, f->reply.len);
         if (interp__wire_get_entry(&in, &w)) {
             p += f->reply.len - had, n -= f->reply.len - had;

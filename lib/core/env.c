@@ -68,18 +68,25 @@ void interp__env_changes_shell(const struct interp_session *s, struct interp__bu
     }
 }
 
-static interp_status note(struct interp_session *s, const char *name, interp_error **err)
+/* So that what is noted afterwards can be. */
+static interp_status room_for(struct interp_session *s, const char *name, interp_error **err)
 {
-    if (find(&s->env_names, name, 0))
+    size_t n = name ? strlen(name) + 1 : 1;
+    if (!name || find(&s->env_names, name, 0))
         return INTERP_OK;
-    if (s->env_names.len + strlen(name) + 1 > BYTES)
+    if (s->env_names.len + n > BYTES)
         return interp__fail(&s->mem, err, INTERP_E_LIMIT, "env-size", "too many environment variables have been changed in this session");
-    if (interp__buf_reserve(&s->env_names, strlen(name) + 1)) {
+    if (interp__buf_reserve(&s->env_names, n)) {
         s->env_names.bad = 0;
         return interp__nomem(err);
     }
-    interp__buf_add(&s->env_names, name, strlen(name) + 1);
     return INTERP_OK;
+}
+static void note(struct interp_session *s, const char *name)
+{
+    if (!find(&s->env_names, name, 0))
+        interp__buf_add(&s->env_names, name, strlen(name) + 1);
+    s->env_version++;
 }
 
 interp_status interp_session_set_env(interp_session *s, const char *name, const void *value, size_t n, interp_error **err)
@@ -89,11 +96,11 @@ interp_status interp_session_set_env(interp_session *s, const char *name, const 
         return st;
     st = s->gone ? interp__session_usable(s, err) : INTERP_OK;
     if (!st)
+        st = room_for(s, name, err);
+    if (!st)
         st = interp__env_set(&s->env, &s->mem, name, value, n, NAMES, BYTES, err);
     if (!st)
-        st = note(s, name, err);
-    if (!st)
-        s->env_version++;
+        note(s, name);
     interp__session_leave(s);
     return st;
 }
@@ -110,8 +117,9 @@ interp_status interp_session_unset_env(interp_session *s, const char *name, inte
         st = interp__env_set(&check, &s->mem, name, "", 0, 1, 4096, err);   /* the name as any other */
     interp__buf_free(&check.text);
     if (!st)
-        st = note(s, name, err);
+        st = room_for(s, name, err);
     if (!st) {
+        note(s, name);
         char *item = (char *)(uintptr_t)find(&s->env.text, name, '=');
         if (item) {
             size_t size = strlen(item) + 1, at = (size_t)((uint8_t *)item - s->env.text.p);
@@ -120,7 +128,6 @@ interp_status interp_session_unset_env(interp_session *s, const char *name, inte
             s->env.text.len -= size;
             s->env.count--;
         }
-        s->env_version++;
     }
     interp__session_leave(s);
     return st;

@@ -358,7 +358,8 @@ int interp__file_done(struct interp_session *s, const struct wire_file_done *m)
     struct interp_call *c = f->call;
     interp_error *why = NULL;
     if (!f->cancelled && !m->error &&
-        ((f->op == WIRE_FILE_PUT && (!f->input_ended || m->size != f->taken)) || (f->op == WIRE_FILE_GET && m->size != f->offset)))
+        ((f->op == WIRE_FILE_PUT && (!f->input_ended || m->size != f->taken)) || (f->op == WIRE_FILE_GET && m->size != f->offset) || (f->op == WIRE_FILE_LIST && m->count > f->limit) ||
+         (f->op == WIRE_FILE_DIFF && f->reply.len)))   /* the start of a record, whose end never comes */
         return -1;
     record(s, f, m);
     if (c && !c->done) {

@@ -150,6 +150,8 @@ static int get(const char *path, uint64_t limit, struct wire_file_done *d)
         got += (uint64_t)n;
         left -= (uint64_t)n;
     }
+    if (r == 0 && !left && !t.size && sys_read(fd, block, 1) > 0)
+        r = -E_FBIG;                  /* nobody can say how large it is: not cut in silence */
     d->size = got;
     close_own(p, WORK_OUT);
     sys_close(fd);
@@ -372,9 +374,9 @@ static int make_dir(const char *path, int parents, uint32_t mode, struct wire_fi
     const char *name;
     struct statx_k s;
     int dir = path_parent(path, parents, &name);
-    if (dir == -E_BUSY && parents && (dir = path_open(path, O_PATH | O_DIRECTORY)) >= 0) {   /* "." and the like: there it is */
+    if (dir == -E_BUSY && (dir = path_open(path, O_PATH | O_DIRECTORY)) >= 0) {   /* "." and the like: there it is */
         sys_close(dir);
-        return 0;
+        return parents ? 0 : -E_EXIST;
     }
     if (dir < 0)
         return dir;

@@ -27,6 +27,7 @@ struct fake {
     /* what happened */
     int opens, opened, closes, kills, abandons, destroyed, live;
     char option[100], mounts[400];             /* mounts: "source>target>flags;" and "language=path;" of the specification */
+    int files;                      /* it answers work on files, badly */
     interp_spec spec;
     pthread_mutex_t lock;
 };
@@ -91,6 +92,26 @@ static void fake_credit(struct fake_agent *a, uint16_t channel, uint32_t n)
         return;
     interp__wire_put_u32(&o, n);
     fake_send(a, WIRE_CREDIT, 0, channel, b, 4);
+}
+/* Work on files, by an agent that tells too much or too little: a list has one entry more than was asked for, a change set ends within a record. */
+static void fake_file(struct fake_agent *a, const struct wire_file *m)
+{
+    uint8_t b[256];
+    struct wire_out o = { b, b + sizeof b, 0 };
+    struct wire_file_done d = { .channel = m->channel };
+    struct wire_entry e = { .type = WIRE_TYPE_FILE, .flags = m->op == WIRE_FILE_DIFF ? WIRE_CHANGE_CREATED : 0, .path = { (const uint8_t *)"name", 4 } };
+    interp__wire_put_entry(&o, &e);
+    size_t n = (size_t)(o.p - b);
+    for (uint64_t i = 0; m->op == WIRE_FILE_LIST && i <= m->limit; i++, d.count++)
+        fake_send(a, WIRE_DATA, 0, m->channel, b, n);
+    if (m->op == WIRE_FILE_DIFF) {
+        fake_send(a, WIRE_DATA, 0, m->channel, b, n);
+        fake_send(a, WIRE_DATA, 0, m->channel, b, n - 2);
+        d.count = 2;
+    }
+    o = (struct wire_out){ b, b + sizeof b, 0 };
+    interp__wire_put_file_done(&o, &d);
+    fake_send(a, WIRE_FILE_DONE, 0, 0, b, (size_t)(o.p - b));
 }
 /* Takes one frame in; blocks for it up to ms (-1: for ever). 1 one was taken, 0 none, -1 the stream is over. */
 static int fake_frame(struct fake_agent *a, int ms)
@@ -185,6 +206,12 @@ static int fake_frame(struct fake_agent *a, int ms)
             a->interrupted = cause;
             a->hard |= hard;
         }
+        break;
+    }
+    case WIRE_FILE: {
+        struct wire_file m;
+        if (a->b->files && !interp__wire_get_file(&f, &m))
+            fake_file(a, &m);
         break;
     }
     case WIRE_BYE:

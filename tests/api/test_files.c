@@ -101,6 +101,7 @@ TEST(refusals_say_what_and_why)
     SAYS(interp_session_get(b.s, long_name, 300, 100, &c, ERR), INTERP_E_INVAL, "too long");
     SAYS(interp_session_get(b.s, "d/in", INTERP_NTS, 5, &c, ERR), INTERP_E_LIMIT, "larger");
     SAYS(interp_session_get(b.s, "d/in", INTERP_NTS, 0, &c, ERR), INTERP_E_INVAL, "max");
+    SAYS(interp_session_get(b.s, "/proc/self/status", INTERP_NTS, 5, &c, ERR), INTERP_E_LIMIT, "larger");   /* which says that it has no bytes */
     IS(interp_session_get(NULL, "d/in", INTERP_NTS, 5, &c, ERR), INTERP_E_INVAL);
     IS(interp_session_get(b.s, NULL, 0, 5, &c, ERR), INTERP_E_INVAL);
     IS(interp_session_get(b.s, "d/in", INTERP_NTS, 5, NULL, ERR), INTERP_E_INVAL);
@@ -121,6 +122,9 @@ TEST(refusals_say_what_and_why)
     IS(interp_session_remove(b.s, ".", INTERP_NTS, INTERP_FILE_RECURSIVE, ERR), INTERP_E_INVAL);
     IS(interp_session_remove(b.s, "full", INTERP_NTS, INTERP_FILE_KEEP, ERR), INTERP_E_INVAL);
     IS(interp_session_mkdir(b.s, "d", INTERP_NTS, 0, ERR), INTERP_E_EXISTS);
+    IS(interp_session_mkdir(b.s, "/workspace", INTERP_NTS, 0, ERR), INTERP_E_EXISTS);
+    IS(interp_session_mkdir(b.s, "d/..", INTERP_NTS, 0, ERR), INTERP_E_EXISTS);
+    OK(interp_session_mkdir(b.s, "/", INTERP_NTS, INTERP_FILE_PARENTS, ERR));
     IS(interp_session_mkdir(b.s, "d/in", INTERP_NTS, INTERP_FILE_PARENTS, ERR), INTERP_E_EXISTS);
     IS(interp_session_mkdir(b.s, "no/such", INTERP_NTS, 0, ERR), INTERP_E_NOT_FOUND);
     SAYS(interp_session_rename(b.s, "nothing", INTERP_NTS, "d/x", INTERP_NTS, 0, ERR), INTERP_E_NOT_FOUND, "\"nothing\" to \"d/x\"");
@@ -175,7 +179,7 @@ TEST(lists_and_looks)
     CHECK(json_holds(text, strlen(text), "d['type'] == 'char'"));
     OK(interp_session_mkdir(b.s, "m/n/o", INTERP_NTS, INTERP_FILE_PARENTS, ERR));
     OK(interp_session_mkdir(b.s, ".", INTERP_NTS, INTERP_FILE_PARENTS, ERR));
-    IS(interp_session_mkdir(b.s, "/workspace", INTERP_NTS, 0, ERR), INTERP_E_INVAL);
+    IS(interp_session_mkdir(b.s, "/workspace", INTERP_NTS, 0, ERR), INTERP_E_EXISTS);
     OK(interp_session_mkdir(b.s, "m/n/o", INTERP_NTS, INTERP_FILE_PARENTS, ERR));
     OK(interp_session_rename(b.s, "d/f", INTERP_NTS, "m/n/o/moved", INTERP_NTS, 0, ERR));
     OK(interp_session_rename(b.s, "m/n", INTERP_NTS, "/workspace/q", INTERP_NTS, INTERP_FILE_KEEP, ERR));

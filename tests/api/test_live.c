@@ -450,6 +450,28 @@ TEST(environment)
     SAYS(interp_session_unset_env(b.s, "A=B", ERR), INTERP_E_INVAL, "A=B");
     IS(interp_session_set_env(b.s, "A", "x\0y", 3, ERR), INTERP_E_INVAL);
     IS(interp_session_set_env(NULL, "A", "x", 1, ERR), INTERP_E_INVAL);
+    /* what is refused is not there: neither in interpreters that run, nor in new ones */
+    char name[251];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    interp_status st = INTERP_OK;
+    for (int i = 0; i < 200 && !st; i++) {
+        snprintf(name, sizeof name, "X%03d", i);
+        name[4] = 'n';
+        st = interp_session_unset_env(b.s, name, NULL);
+    }
+    CHECK_INT(st, INTERP_E_LIMIT);
+    st = INTERP_OK;
+    for (int i = 0; i < 200 && !st; i++) {
+        snprintf(name, sizeof name, "D%d", i);
+        st = interp_session_set_env(b.s, name, "x", 1, NULL);
+    }
+    CHECK_INT(st, INTERP_E_LIMIT);
+    char code[600];
+    snprintf(code, sizeof code, "echo ${%s-none}", name);
+    EXPECT_RUN(b.s, "bash", code, "none\n");
+    OK(interp_session_restart(b.s, "bash", NULL, ERR));
+    EXPECT_RUN(b.s, "bash", code, "none\n");
     free_box(&b);
 }
 

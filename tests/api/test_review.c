@@ -172,6 +172,28 @@ TEST(agent_fills_no_memory)
     }
 }
 
+/* Lists with more than was asked for, change sets that end within a record: broken, not half believed. */
+TEST(agent_tells_too_much_of_files)
+{
+    struct fake b = { .files = 1 };
+    struct box o = box_of(&b, 0, "");
+    interp_content *c = NULL;
+    IS(interp_session_list(o.s, ".", INTERP_NTS, 0, 5, &c, ERR), INTERP_E_PROTOCOL);
+    CHECK(!c);
+    interp_session_close(o.s);
+    interp_ctx_free(o.x);
+    b = (struct fake){ .files = 1 };
+    o = box_of(&b, 0, ",\"change_set\":true");
+    interp_result *r = exec_with(o.x, o.s, "bash", "print y", NULL);
+    CHECK_INT(interp_result_outcome(r), INTERP_OUTCOME_OK);   /* the exec itself had ended */
+    CHECK(strstr(interp_result_json(r, NULL), "\"complete\":false") != NULL);
+    interp_result_free(r);
+    r = NULL;
+    IS(interp_session_run(o.s, "bash", "print y", INTERP_NTS, &r, ERR), INTERP_E_CLOSED);
+    interp_session_close(o.s);
+    interp_ctx_free(o.x);
+}
+
 /* Output byte by byte to a consumer that does not pull, while its exec is being ended: the events' own size counts. */
 TEST(drops_of_output)
 {
