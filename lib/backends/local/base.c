@@ -12,10 +12,13 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "local_priv.h"
 
 #define PREFIX "interp-box."
+#define UNNAMED "interp-new."          /* until it is locked */
+#define UNNAMED_MIN 60                 /* seconds: one that is younger may be about to be locked */
 #define LONGEST 30u                    /* of the place: the names of FIFOs have to fit behind it */
 #define PIECE 256u                     /* entries at a time */
 
@@ -96,22 +99,29 @@ int interp__local_base_remove(struct interp__local_base *b)
     return 0;
 }
 
-/* What hosts that are gone have left: ours, and locked by nobody. A directory has this name only once it is locked. */
+static int begins(const char *name, const char *with)
+{
+    return !strncmp(name, with, strlen(with));
+}
+
+/* What hosts that are gone have left: ours, and locked by nobody. A directory has its name only once it is locked; before that it is as good as empty, and soon renamed. */
 static void sweep(const char *place)
 {
     struct dirent *e;
     struct stat st;
+    time_t now = time(NULL);
     DIR *d = opendir(place);
     unsigned looked = 0, budget = 20;
     while (d && looked < 4096 && budget && (e = readdir(d))) {
         struct interp__local_base b = { .fd = -1 };
         looked++;
-        if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0 || strlen(place) + strlen(e->d_name) + 2 > sizeof b.path)
+        int unnamed = begins(e->d_name, UNNAMED);
+        if ((!unnamed && !begins(e->d_name, PREFIX)) || strlen(place) + strlen(e->d_name) + 2 > sizeof b.path)
             continue;
         memcpy(b.path, place, strlen(place) + 1);
         strcat(strcat(b.path, "/"), e->d_name);
         b.fd = open(b.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (b.fd >= 0 && fstat(b.fd, &st) == 0 && st.st_uid == geteuid() && flock(b.fd, LOCK_EX | LOCK_NB) == 0)
+        if (b.fd >= 0 && fstat(b.fd, &st) == 0 && st.st_uid == geteuid() && (!unnamed || now - st.st_mtime > UNNAMED_MIN) && flock(b.fd, LOCK_EX | LOCK_NB) == 0)
             while (budget-- > 1 && interp__local_base_remove(&b))
                 ;
         interp__local_close(&b.fd);
@@ -140,7 +150,7 @@ int interp__local_base_make(struct interp__local_base *b, uint32_t user, int *sw
             sweep(places[i]);
         char done[sizeof b->path];
         snprintf(done, sizeof done, "%s/" PREFIX "%s", places[i], name);
-        snprintf(b->path, sizeof b->path, "%s/interp-new.%s", places[i], name);
+        snprintf(b->path, sizeof b->path, "%s/" UNNAMED "%s", places[i], name);
         if (mkdir(b->path, 0700) < 0) {
             e = errno;
             continue;
