@@ -14,6 +14,23 @@ export INTERP_TEST_PLUGIN
 for rows in behaviours reported; do
     counted "$rows on a backend of one's own" "$python" "$root/tests/cases/run_$rows.py" --backend remote --config "{\"remote.socket\":\"$dir/socket\"}"
 done
+# hosts that order nonsense, or nothing: turned away, and nothing is left of them
+if said=$("$python" - "$dir/socket" 2>&1 <<'EOF'
+import socket, sys
+def host(order):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(30)
+    s.connect(sys.argv[1])
+    s.sendall(order)
+    while s.recv(4096):
+        pass
+for order in (b'open 65536 5\nhello', b'open no-size 5\nhello', b'shut 1 1\nx', b'open 65536 99999999\n', b'open 65536'):
+    try:
+        host(order)
+    except ConnectionResetError:
+        pass
+EOF
+); then ok; else fail 'a backend of one'\''s own: hosts that order nonsense' "$said"; fi
 # what the server has made ends with its sessions
 for _ in 1 2 3 4 5 6; do pgrep -P "$server" >/dev/null && sleep 0.5; done
 if pgrep -P "$server" >/dev/null; then fail 'a backend of one'\''s own' 'the server still has sandboxes'; else ok; fi

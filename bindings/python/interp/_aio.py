@@ -284,8 +284,13 @@ class AsyncExec(_Closing):
                     answer = await answer
             self._answer(number, answer)
         except BaseException as e:
-            self._failed = e
-            self._answer(number, _screen.FAILED)
+            if self._result is None and not self._handle.ended:
+                self._failed = e
+                self._answer(number, _screen.FAILED)
+            elif isinstance(e, Exception):     # nobody who waits for the exec is left to raise it to
+                self._session._owner._loop.call_exception_handler({'message': 'the screen of an exec that had ended meanwhile has failed', 'exception': e})
+            elif not isinstance(e, asyncio.CancelledError):
+                raise
 
     def _answer(self, number: int, answer: Any) -> None:
         try:

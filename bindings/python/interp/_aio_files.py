@@ -161,8 +161,10 @@ class AsyncFiles:
         """Whether there is anything under a name."""
         try:
             await self.stat(path)
-        except NotFoundError:
-            return False
+        except (NotFoundError, InvalidError) as e:
+            if _files.is_absent(e):
+                return False
+            raise
         return True
 
     async def mkdir(self, path: 'Path', *, parents: bool = True) -> bool:

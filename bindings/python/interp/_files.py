@@ -7,7 +7,7 @@ from ctypes import byref, c_void_p
 from . import _exec, _ffi, _text
 from ._handle import Handle, Use
 from ._library import lib
-from .errors import ClosedError, DeniedError, InvalidError, LimitError, NotFoundError, check
+from .errors import ClosedError, DeniedError, InvalidError, LimitError, NotFoundError, StatusError, check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -275,8 +275,10 @@ class Files:
         """Whether there is anything under a name."""
         try:
             self.stat(path_)
-        except NotFoundError:
-            return False
+        except (NotFoundError, InvalidError) as e:
+            if is_absent(e):
+                return False
+            raise
         return True
 
     def mkdir(self, path_: 'Path', *, parents: bool = True) -> bool:
@@ -338,6 +340,11 @@ class Files:
 
 
 TREE_MAX = 100000
+
+
+def is_absent(error: StatusError) -> bool:
+    """Whether it says that there is nothing under that name: also where something above it is no directory."""
+    return isinstance(error, NotFoundError) or error.reason == 'not-directory'
 
 
 def safe_parts(entry_name: str) -> List[str]:

@@ -100,6 +100,23 @@ def test_screen():
         assert s.sh('echo after').ok
 
 
+def test_screen_that_fails_too_late():
+    async def decide(q):
+        await asyncio.sleep(0.3)
+        raise KeyError('late')
+
+    async def main():
+        said = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: said.append(context.get('exception')))
+        async with interp.AsyncSession(screen=decide) as s:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(s.sh('echo never'), 0.1)
+            await asyncio.sleep(0.6)
+        assert [repr(e) for e in said] == ["KeyError('late')"]
+
+    asyncio.run(main())
+
+
 def test_screen_async():
     async def decide(q):
         await asyncio.sleep(0.01)

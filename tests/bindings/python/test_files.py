@@ -47,7 +47,11 @@ def test_listing_and_the_rest(session):
     few = files.list('d', limit=2)
     assert len(few) == 2 and not few.complete
     files.rename('d/f', 'd/e/g')
-    assert files.exists('d/e/g') and not files.exists('d/f')
+    assert files.exists('d/e/g') and not files.exists('d/f') and not files.exists('d/e/g/below')
+    with pytest.raises(interp.ExistsError):
+        files.mkdir('/workspace', parents=False)
+    with pytest.raises(interp.InvalidError):
+        files.exists('../x')
     files.write('x', 'x')
     with pytest.raises(interp.ExistsError):
         files.rename('x', 'd/e/g', replace=False)
@@ -144,7 +148,7 @@ def test_asyncio():
                 async for piece in reader:
                     total += len(piece)
             assert total == len(data)
-            assert [e.name for e in await s.files.list()] == ['a', 'b', 'c'] and (await s.files.stat('c')).is_dir and not await s.files.exists('z')
+            assert [e.name for e in await s.files.list()] == ['a', 'b', 'c'] and (await s.files.stat('c')).is_dir and not await s.files.exists('z') and not await s.files.exists('a/x')
             assert await s.files.mkdir('m/n') and await s.files.remove('m', recursive=True) == 2
             await s.files.rename('a', 'z')
             assert await s.files.read_text('z', 'latin-1') == data.decode('latin-1')
