@@ -91,6 +91,22 @@ row('python', 'own-py-int-repr', 'interrupt in the repr of the result',
 row('python', 'own-py-many-lines', '10,000 lines', step('for i in range(10000): print("x" * 99)', {'stdout_re': '^(x{99}\n){10000}$', 'max_ms': 400}))
 
 
+row('python', 'own-py-fast', 'lines that come fast: their order with stderr, what was written last is seen before the exec ends, and no thread stays for them',
+    step('import os, sys, time, _thread\nfor i in range(300): print(i)\nprint("e", file=sys.stderr)\nprint("o")\nprint("e", file=sys.stderr)',
+         {'order': [['stdout', ''.join('%d\n' % i for i in range(300))], ['stderr', 'e\n'], ['stdout', 'o\n'], ['stderr', 'e\n']]}),
+    step('os.chdir(__import__("tempfile").mkdtemp())\nos.dup2(os.open("out", os.O_CREAT | os.O_RDWR), 1)\nfor i in range(3000): print(i)\n'
+         'while not open("out").read().endswith("\\n2999\\n"): time.sleep(.01)\nwhile _thread._count(): time.sleep(.01)', {'status': 'ok'}, timeout_ms=30000),
+    step('for i in range(300): print("x")\nprint("no end of a line", end="")', {'stdout': 'x\n' * 300 + 'no end of a line'}))
+row('python', 'own-py-fast-kept', 'sys.stdout.write as it was while lines came fast, and one of the user\'s own in its place',
+    step('import sys, threading\nfor i in range(300): print("x")\nw = sys.stdout.write\nprint("e", file=sys.stderr)\nw("kept\\n")\nprint("e", file=sys.stderr)',
+         {'order': [['stdout', 'x\n' * 300], ['stderr', 'e\n'], ['stdout', 'kept\n'], ['stderr', 'e\n']]}),
+    step('w("kept\\n")', {'stdout': 'kept\n'}),
+    step('go = threading.Event()\ndef f():\n    go.wait(); w("late\\n")\nfor i in range(300): print("x")\nw = sys.stdout.write\nthread = threading.Thread(target=f); thread.start()', {'stdout': 'x\n' * 300}),
+    step('for i in range(300): print("y")\ngo.set(); thread.join()', {'stdout': 'y\n' * 300}),
+    step('seen, old = [], sys.stdout.write\ndef hook(s):\n    seen.append(s); return old(s)\nfor i in range(300): print("x")\nsys.stdout.write = hook\nfor i in range(300): print("y")\ndel sys.stdout.write\nlen(seen)',
+         {'stdout': 'x\n' * 300 + 'y\n' * 300, 'result': '600'}))
+
+
 @test('python', 'own-py-late-pipe', 'late output lands in the pipe of its exec, and a full one does not hold the next exec')
 def _(k):
     bad = []

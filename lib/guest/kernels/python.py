@@ -12,6 +12,7 @@ import time
 import _codecs
 import _frozen_importlib
 import _frozen_importlib_external
+import _functools
 import _io
 import _signal
 import _thread
@@ -61,6 +62,7 @@ class State(object):
     unordered = False        # the reader is slow: order of the two streams is given up for this exec
     budget = 0
     ticking = False
+    through = False          # let_through() was called before
     late = False             # something ran since the last exec ended
     own = None              # Owner of this exec's threads, made for the first one
     terminal = False        # the streams are a terminal
@@ -376,7 +378,7 @@ class Control(object):
 
 # ---------------------------------------------------------------- streams
 CELLS, CELLS_SIZE = 2000, 4 << 20           # texts of execs that are kept for tracebacks
-BUDGET, REFILL, TICK = 1000, 200, 0.05
+BUDGET, REFILL, TICK = 100, 20, 0.05
 text_write, text_flush = _io.TextIOWrapper.write, _io.TextIOWrapper.flush
 real_out = real_err = real_in = None
 
@@ -448,6 +450,7 @@ def owner_now():
     own = owners.get(get_ident()) or S.own
     if own is None:
         own = S.own = Owner()
+        look_closely()
     return own
 
 
@@ -456,6 +459,7 @@ def with_owner(function):
 
     def run(*args, **kwargs):
         owners[get_ident()] = own
+        look_closely()
         try:
             return function(*args, **kwargs)
         finally:
@@ -507,7 +511,7 @@ def hook_pools(m):
 
 class Out(_io.TextIOWrapper):
     """Flushed at every newline for the first BUDGET lines of an exec and REFILL more each TICK; what prints faster is buffered in
-    blocks, with a thread that flushes.  (Always line-buffered is 15 times slower.)"""
+    blocks, with a thread that flushes, and does not even come here: see let_through()."""
 
     def write(self, s):
         if owners:
@@ -530,8 +534,8 @@ class Out(_io.TextIOWrapper):
             if S.budget > 0:
                 S.budget -= 1
                 text_flush(self)
-            elif not S.ticking:
-                start_ticker()
+            else:
+                let_through(self)
         return n
 
 
@@ -542,6 +546,7 @@ class Err(_io.TextIOWrapper):
             if own is not None and own is not S.own:
                 return own.write(2, s)
         if not S.err_dirty:
+            look_closely()
             try:
                 text_flush(real_out)
                 wait_read(1)
@@ -551,6 +556,32 @@ class Err(_io.TextIOWrapper):
         if S.phase != RUN:
             S.late = True
         return text_write(self, s)
+
+
+# In an exec that prints fast and has no threads of its own, print() calls TextIOWrapper.write itself: a method in Python takes it three
+# times as long.  What it calls is a partial whose target is exchanged, as user code may keep what sys.stdout.write was.
+through = _functools.partial(len)
+
+
+def let_through(out):
+    """The exec prints fast: buffer its lines, and have the ticker flush them."""
+    S.budget = 0
+    if out is real_out and S.own is None and not owners and 'write' not in out.__dict__:
+        S.through = True
+        through.__setstate__((text_write.__get__(out), (), {}, None))
+        out.write = through
+        if owners:                          # a thread of an earlier exec has just begun
+            look_closely()
+    if not S.ticking:
+        start_ticker()
+
+
+def look_closely():
+    """From here on each write of real_out comes to Out.write."""
+    if S.through:
+        through.__setstate__((Out.write.__get__(real_out), (), {}, None))
+        if real_out.__dict__.get('write') is through:
+            real_out.__dict__.pop('write', None)
 
 
 def start_ticker():
@@ -563,16 +594,17 @@ def start_ticker():
 
 
 def ticker():
-    try:
-        while S.phase == RUN:
-            sleep(TICK)
+    on = True
+    while on:
+        sleep(TICK)
+        on = S.ticking = S.budget <= 0 and S.phase == RUN       # who counted on it up to here has the flush below, who comes later a new one
+        if on:
             S.budget = REFILL
-            try:
-                text_flush(real_out)
-            except Exception:
-                pass
-    finally:
-        S.ticking = False
+        look_closely()
+        try:
+            text_flush(real_out)
+        except Exception:
+            pass
 
 
 def escape_error(e):
@@ -669,7 +701,7 @@ def retire():
         S.late = S.terminal = False
         leave_streams()
         return
-    if not S.late and not _thread._count():
+    if not S.late and _thread._count() <= S.ticking:
         return
     S.late = False
     done = _thread.allocate_lock()
@@ -1410,6 +1442,7 @@ def run_exec(src, name):
                            'column': None, 'frames': [], 'traceback': kind.__name__ + '\n'}
     finally:
         S.phase = IDLE
+        look_closely()
     return status, report
 
 
