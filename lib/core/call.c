@@ -383,7 +383,7 @@ interp_status interp_call_write(interp_call *c, const void *p, size_t n, size_t 
     if (!st && e->input_closed)
         st = interp__fail(&c->ctx->mem, err, INTERP_E_INVAL, "input-ended", "interp_call_write after interp_call_write_end");
     if (!st) {
-        size_t room = e->input.len < INTERP__INPUT_QUEUE ? INTERP__INPUT_QUEUE - e->input.len : 0, part = n < room ? n : room;
+        size_t waits = e->input.len - e->input_sent, room = waits < INTERP__INPUT_QUEUE ? INTERP__INPUT_QUEUE - waits : 0, part = n < room ? n : room;
         if (interp__buf_reserve(&e->input, part)) {
             e->input.bad = 0;
             st = interp__nomem(err);

@@ -504,6 +504,7 @@ struct interp_session {
     uint8_t id_bytes[WIRE_ID];
     struct wire_peer peer;
     struct interp__buf in, out;
+    size_t out_at;                                 /* of out: written so far */
     const uint8_t *lent;                           /* bytes of a caller's that stand behind out: the end of a frame, while that call lasts */
     size_t nlent;
     uint64_t open_deadline, last_frame, life_end;

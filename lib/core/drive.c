@@ -17,20 +17,21 @@ void interp__session_flush(struct interp_session *s)
         }
         if (!s->out.len && !s->nlent)
             return;
-        size_t n = 0, most = s->out.len ? s->out.len : s->nlent;
-        interp_status st = l->backend->ops.write(l->inst, s->out.len ? s->out.p : s->lent, most, &n);
+        size_t n = 0, most = s->out.len ? s->out.len - s->out_at : s->nlent;
+        interp_status st = l->backend->ops.write(l->inst, s->out.len ? s->out.p + s->out_at : s->lent, most, &n);
         if (st == INTERP_AGAIN)
             return;
         if (st != INTERP_OK || !n || n > most) {
             /* the reason, if there is one, comes by read: what the agent said last is still there */
             l->readable = l->write_failed = 1;
-            s->out.len = s->nlent = 0;
+            s->out.len = s->out_at = s->nlent = 0;
             return;
         }
         s->last_frame = interp__now();
-        if (s->out.len)
-            interp__buf_drop(&s->out, n);
-        else
+        if (s->out.len) {
+            s->out_at += n;
+            interp__buf_used(&s->out, &s->out_at);
+        } else
             s->lent += n, s->nlent -= n;
     }
     l->again = 1;

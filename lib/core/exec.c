@@ -231,7 +231,7 @@ struct interp__exec *interp__exec_new(struct interp_session *s, const interp_req
 
 void interp__exec_room(struct interp_session *s, struct interp__exec *e)
 {
-    if (!e->want_room || e->input.len > INTERP__INPUT_QUEUE / 2)
+    if (!e->want_room || e->input.len - e->input_sent > INTERP__INPUT_QUEUE / 2)
         return;
     struct interp_event *v = interp__event_new(s, INTERP_EV_WRITABLE, NULL, 0);
     if (v) {

@@ -100,7 +100,7 @@ void interp__peer_resize(struct interp_session *s, const struct interp__exec *e)
 /* Sends what credit and the buffer allow; the last piece says END, unless more may come. Returns the new position. */
 size_t interp__peer_send(struct interp_session *s, uint16_t channel, const uint8_t *p, size_t len, size_t at, uint32_t *credit, int more)
 {
-    while (at < len && *credit && s->out.len < OUT_SOFT) {
+    while (at < len && *credit && s->out.len - s->out_at < OUT_SOFT) {
         size_t n = len - at;
         if (n > WIRE_PAYLOAD_MAX)
             n = WIRE_PAYLOAD_MAX;
@@ -129,17 +129,14 @@ size_t interp__peer_lend(struct interp_session *s, uint16_t channel, const uint8
 static void pump_input(struct interp_session *s, struct interp__exec *e)
 {
     uint16_t channel = (uint16_t)(e->base + 1);
-    e->input_sent = interp__peer_send(s, channel, e->input.p, e->input.len, e->input_sent, &e->tx_credit[1], !e->input_closed);
-    if (e->interactive) {                /* a queue: what has been sent makes room */
-        interp__buf_drop(&e->input, e->input_sent);
-        e->input_ended = e->input_closed && e->input_sent && !e->input.len;
-        e->input_sent = 0;
-        interp__exec_room(s, e);
-    } else
-        e->input_ended = e->input.len && e->input_sent == e->input.len;
-    if (e->input_closed && !e->input_ended && !e->input.len) {   /* there is nothing that could carry the END */
+    size_t before = e->input_sent;
+    e->input_sent = interp__peer_send(s, channel, e->input.p, e->input.len, before, &e->tx_credit[1], !e->input_closed);
+    e->input_ended = e->input_closed && e->input_sent == e->input.len;
+    if (e->input_ended && e->input_sent == before)               /* there was nothing that could carry the END */
         interp__peer_frame(s, WIRE_DATA, WIRE_FLAG_END, channel, NULL, 0);
-        e->input_ended = 1;
+    if (e->interactive) {                                        /* a queue: what has been sent makes room */
+        interp__buf_used(&e->input, &e->input_sent);
+        interp__exec_room(s, e);
     }
 }
 
@@ -405,7 +402,7 @@ int interp__peer_read(struct interp_session *s)
                 break;
             at += (size_t)k;
             int rc = frame(s, &f);
-            if (rc < 0 || s->out.len > OUT_MAX)
+            if (rc < 0 || s->out.len - s->out_at > OUT_MAX)
                 return violation(s);
             if (rc > 0 || s->gone)
                 return -1;

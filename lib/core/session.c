@@ -197,7 +197,7 @@ again:
     interp__files_free(s);
     for (struct interp__kernel *k = s->kernels; k; k = k->next)
         k->state = INTERP__KERNEL_DEAD;
-    s->out.len = s->nlent = 0;
+    s->out.len = s->out_at = s->nlent = 0;
     if (s->link)
         interp__link_close(s->link);
 }

@@ -46,10 +46,6 @@ class HostFiles:
         self.mounts, self.runtimes, self.interpreters = mounts, runtimes, interpreters
 
 
-_config_setters = {key: getattr(lib, 'interp_config_set_' + key) for key in _options.CONFIG}
-_request_setters = {key: getattr(lib, 'interp_request_set_' + key) for key in _options.REQUEST}
-
-
 def _unknown(key: str, known: Mapping[str, Any], what: str) -> TypeError:
     from difflib import get_close_matches
     near = get_close_matches(key, known, 1)
@@ -63,14 +59,14 @@ def known(values: Mapping[str, Any]) -> None:
             raise _unknown(key, _options.CONFIG, 'a session')
 
 
-def _set(pointer: c_void_p, setters: Mapping[str, Any], registry: Mapping[str, type], what: str, values: Mapping[str, Any]) -> None:
+def _set(pointer: c_void_p, prefix: str, registry: Mapping[str, type], what: str, values: Mapping[str, Any]) -> None:
     err = c_void_p()
     for key, value in values.items():
-        setter = setters.get(key)
-        if setter is None:
+        if key not in registry:
             raise _unknown(key, registry, what)
         if value is None:
             continue
+        setter = getattr(lib, prefix + key)
         c_value = _text.name(value, key) if registry[key] is str else _text.switch(value, key) if registry[key] is bool else _text.number(value, key)
         check(setter(pointer, c_value, byref(err)), err)
 
@@ -142,7 +138,7 @@ def new_config(x: int, env: Optional[Env], backend_options: Optional[Mapping[str
     pointer, err = c_void_p(), c_void_p()
     check(lib.interp_config_new(x, byref(pointer), byref(err)), err)
     try:
-        _set(pointer, _config_setters, _options.CONFIG, 'a session', {k: v for k, v in values.items() if k != 'languages'})
+        _set(pointer, 'interp_config_set_', _options.CONFIG, 'a session', {k: v for k, v in values.items() if k != 'languages'})
         _add_languages(pointer, values.get('languages') or ())
         if env:
             _set_env(lib.interp_config_set_env, pointer, env)
@@ -182,7 +178,7 @@ def new_request(x: int, language: str, code: _text.TextOrBytes, stream: bool, st
                 text = _text.data(content, 'a file')
                 check(lib.interp_request_add_file(pointer, path, len(path), text, len(text), byref(err)), err)
         if values:
-            _set(pointer, _request_setters, _options.REQUEST, 'an exec', {k: v for k, v in values.items() if k != 'args'})
+            _set(pointer, 'interp_request_set_', _options.REQUEST, 'an exec', {k: v for k, v in values.items() if k != 'args'})
             _add_args(pointer, values.get('args') or ())
         for key, value in (labels or {}).items():
             check(lib.interp_request_set_label(pointer, _text.name(key, 'a name of labels'), _text.name(value, 'labels[%r]' % key), byref(err)), err)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # How long one call into the library waits, in milliseconds. In the main thread a signal ends a wait at once, unless another thread's share of it was to hear it;
 # and whoever ends an exec from another thread waits for this.
 SLICE_MS = 250
+# The first wait is so short that a signal may be missed meanwhile: what ends by then is spared the masks.
+BRIEF_MS = 5
 _SIGNALS = (SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGUSR1, SIGUSR2, SIGCHLD)
 
 
@@ -36,7 +38,7 @@ def _wait(call: int, timeout_ms: int, err: c_void_p) -> int:
     before = pthread_sigmask(SIG_BLOCK, ())
     try:
         pthread_sigmask(SIG_BLOCK, _SIGNALS)     # runs handlers that are due, which may raise
-        return int(lib.interp_call_wait_masked(call, timeout_ms, _ffi.WAIT_INTR, sum(1 << (int(n) - 1) for n in before), byref(err)))
+        return int(lib.interp_call_wait_masked(call, timeout_ms, _ffi.WAIT_INTR, sum([1 << (int(n) - 1) for n in before]), byref(err)))
     finally:
         try:
             pthread_sigmask(SIG_SETMASK, before)     # and here
@@ -50,11 +52,13 @@ def wait(context: BaseContext, call: int, timeout_ms: Optional[float] = None) ->
     """Until the call has an event or is done; False when the time is up. Signal handlers run meanwhile, and may raise."""
     err = c_void_p()
     end = None if timeout_ms is None else time.monotonic() + timeout_ms / 1e3
+    most = BRIEF_MS
     while True:
-        left = SLICE_MS
+        left = most
         if end is not None:
-            left = max(0, min(SLICE_MS, int((end - time.monotonic()) * 1e3 + 0.999)))
-        status = _wait(call, left, err)
+            left = max(0, min(most, int((end - time.monotonic()) * 1e3 + 0.999)))
+        status = _wait(call, left, err) if most > BRIEF_MS else lib.interp_call_wait(call, left, _ffi.WAIT_INTR, byref(err))
+        most = SLICE_MS
         if context._raised.first is not None:
             context._reraise()
         if status == _ffi.OK:

@@ -138,7 +138,7 @@ class Handle:
         if self._fork == _forks:
             with self._lock:
                 self._uses.pop(id(use), None)
-                mine = self._claim()
+                mine = self._ending and self._claim()
             if mine:
                 self._finish()
 

@@ -8,6 +8,10 @@ import os
 
 from . import _ffi
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -21,24 +25,33 @@ def path() -> str:
     return os.path.join(_HERE, 'libinterp.so.0')
 
 
+class _Loaded(_ffi.Library):
+    """Looks a function up and declares it when it is used first: for all of them that would be a third of an import."""
+
+    def __init__(self, file: str) -> None:
+        self._file, self._dll = file, ctypes.CDLL(file)
+
+    def __getattr__(self, name: str) -> Any:
+        prototype = _ffi.PROTOTYPES.get(name)
+        if prototype is None:
+            raise AttributeError(name)
+        try:
+            function = self._dll[name]
+        except AttributeError:
+            raise ImportError('%s has no function %s: it is no libinterp that fits this package' % (self._file, name)) from None
+        function.restype, function.argtypes = prototype[0], prototype[1:]
+        setattr(self, name, function)
+        return function
+
+
 def load(file: str) -> _ffi.Library:
-    """The library in that file, with every function declared; ImportError when it can't be loaded or is older than these declarations."""
+    """The library in that file; ImportError when it can't be loaded or is older than these declarations."""
     try:
-        dll = ctypes.CDLL(file)
+        library = _Loaded(file)
     except OSError as e:
         raise ImportError('the library of interp can not be loaded: %s. Install the wheel, or set INTERP_LIBRARY to the absolute path of '
                           'libinterp.so.0' % e) from None
-    library = _ffi.Library()
-    # the version first: its two functions are in every libinterp, and the message about a missing function would be a riddle
-    for name in ['interp_version_number', 'interp_version'] + sorted(_ffi.PROTOTYPES):
-        try:
-            function = getattr(dll, name)
-        except AttributeError:
-            raise ImportError('%s has no function %s: it is no libinterp that fits this package' % (file, name)) from None
-        function.restype, function.argtypes = _ffi.PROTOTYPES[name][0], _ffi.PROTOTYPES[name][1:]
-        setattr(library, name, function)
-        if name == 'interp_version':
-            _check_version(file, library.interp_version_number(), (library.interp_version() or b'?').decode('ascii', 'replace'))
+    _check_version(file, library.interp_version_number(), (library.interp_version() or b'?').decode('ascii', 'replace'))
     return library
 
 
