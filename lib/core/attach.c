@@ -119,7 +119,7 @@ interp_status interp__exec_attach(struct interp_session *s, struct interp__exec 
     struct interp__file **all = &s->transfers;
     while (*all)
         all = &(*all)->next;
-    *all = first;   /* sent when nothing has refused the exec */
+    *all = first;   /* sent when nothing has refused the exec, and it is its kernel's current one */
     return INTERP_OK;
 }
 

@@ -255,6 +255,8 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
 {
     struct interp__kernel *k = e->kernel;
     uint64_t now = interp__now(), left = e->timeout;
+    if (e->attaching)
+        interp__files_send(s);   /* it is their turn now */
     if (e->attaching || interp__changes_before(s, e))
         return;   /* it comes when its files are there */
     if (k->language->oneshot && k->state != INTERP__KERNEL_DEAD && k->env_version != s->env_version) {   /* waits with an environment that is no longer the session's */

@@ -179,13 +179,15 @@ static interp_status blocking(struct interp_session *s, interp_error **err)
 }
 
 /* As interp_call_write, but nothing is kept: what is not taken can't be sent yet. */
-static interp_status put_some(struct interp_session *s, interp_call *c, const uint8_t *p, size_t n, size_t *taken)
+static interp_status put_some(interp_call *c, const uint8_t *p, size_t n, size_t *taken)
 {
-    interp_status st = interp__session_enter(s, NULL);
+    struct interp_session *in = NULL;
+    interp_status st = interp__call_enter(c, &in, NULL);
     if (st)
         return st;
     st = interp__file_write(c, p, n, 0, taken, NULL);
-    interp__session_leave(s);
+    if (in)
+        interp__session_leave(in);
     return st;
 }
 
@@ -203,7 +205,7 @@ static interp_status complete(struct interp_session *s, interp_call *c, const ui
         st = interp__nomem(err);
     while (!st && next == INTERP_AGAIN) {
         size_t taken = 0;
-        while (put && n && !(st = put_some(s, c, p, n, &taken)) && taken)
+        while (put && n && !(st = put_some(c, p, n, &taken)) && taken)
             p += taken, n -= taken;
         if (put && !n && !st && !ended)
             st = interp_call_write_end(c, NULL), ended = 1;

@@ -58,7 +58,7 @@ void interp__files_send(struct interp_session *s)
     int looking = 0;
     for (struct interp__file *f = s->transfers; f && n < WIRE_FILES; f = f->next) {
         int look = f->op == WIRE_FILE_SNAP || f->op == WIRE_FILE_DIFF;   /* done by a helper of its own, one at a time */
-        if (f->exec && f->exec->screening)   /* nobody has allowed it yet */
+        if (f->exec && f->exec->kernel->current != f->exec)   /* nobody has allowed it yet, or what was given up still runs */
             continue;
         n += !look;
         if (f->sent) {

@@ -520,6 +520,22 @@ TEST(with_a_request)
     r = exec_request(b.s, q);
     CHECK_STR(interp_result_text(r, INTERP_STREAM_STDOUT, NULL), "100\n");
     interp_result_free(r);
+    /* an exec that nobody waits for any more does not see those of the next one */
+    NEED(interp_session_exec_start(b.s, q = new_request(b.x, "bash", "trap '' INT; touch began; for i in {1..30}; do [ -e m2 ] && touch seen; sleep 0.05; done; touch ended", NULL), &k, ERR));
+    interp_request_free(q);
+    while (interp_call_wait(k, 100, 0, ERR) == INTERP_AGAIN) {
+        interp_content *c = NULL;
+        interp_status there = interp_session_stat(b.s, "began", INTERP_NTS, &c, NULL);
+        interp_content_free(c);
+        if (there == INTERP_OK)
+            break;
+    }
+    interp_call_free(k);
+    q = new_request(b.x, "bash", "cat m2; ls seen ended", NULL);
+    OK(interp_request_add_file(q, "m2", INTERP_NTS, "new ", INTERP_NTS, ERR));
+    r = exec_request(b.s, q);
+    CHECK_STR(interp_result_text(r, INTERP_STREAM_STDOUT, NULL), "new ended\n");
+    interp_result_free(r);
     q = new_request(b.x, "sh", ":", NULL);
     SAYS(interp_request_add_file(q, "../x", INTERP_NTS, "", 0, ERR), INTERP_E_INVAL, "leaves");
     SAYS(interp_request_add_file(q, "d/", INTERP_NTS, "", 0, ERR), INTERP_E_INVAL, "/");
