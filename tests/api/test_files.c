@@ -606,6 +606,27 @@ TEST(change_set)
     free_box(&b);
 }
 
+/* Trees of names that come, go, move and come back, in an order of their own: what is told is what two looks from inside find. */
+TEST(change_set_of_many)
+{
+    struct box b = new_box("{\"change_set\": 1, \"workspace_inodes\": 4000}");
+    interp_result_free(run(b.s, "python", "import os, random, shutil, json\nrandom.seed(3)\ndef look():\n    r = {}\n    for d, _, fs in os.walk('.'):\n        for f in fs:\n"
+                    "            p = os.path.relpath(os.path.join(d, f)); s = os.lstat(p); r[p] = (s.st_ino, s.st_ctime_ns, s.st_size, s.st_mode)\n    return r\n"
+                    "def step(i):\n    ps = sorted(look()); ds = sorted({os.path.dirname(p) for p in ps} - {''}); k = random.randrange(8)\n    new = 'd%d/%d/f%d' % (random.randrange(6), random.randrange(3), random.randrange(60))\n"
+                    "    if k < 3 or len(ps) < 9:\n        os.makedirs(os.path.dirname(new), exist_ok=True); open(new, 'a').write('x')\n    elif k == 3: os.remove(random.choice(ps))\n"
+                    "    elif k == 4: os.replace(random.choice(ps), random.choice(ps))\n    elif k == 5: os.chmod(random.choice(ps), random.choice((0o600, 0o644)))\n"
+                    "    elif k == 6: os.rename(random.choice(ds), 'd%d/m%d' % (random.randrange(6), i)) if os.path.isdir('d0') else os.mkdir('d0')\n    elif random.randrange(3) == 0: shutil.rmtree(random.choice(ds))\n"
+                    "def steps(n):\n    a = look()\n    for i in range(n):\n        try: step(i)\n        except OSError: pass\n    b = look()\n"
+                    "    print(json.dumps([sorted(b.keys() - a.keys()), sorted(k for k in b if k in a and a[k] != b[k]), sorted(a.keys() - b.keys())]))\n"));
+    for (int i = 0; i < 25; i++) {
+        char code[40];
+        snprintf(code, sizeof code, "steps(%d)", i % 5 == 4 ? 0 : i % 5 == 3 ? 300 : 8);
+        interp_result *r = run(b.s, "python", code);
+        FILES_ARE(r, "d['files']['complete'] and json.loads(d['stdout']['text']) == [sorted(x['path'] for x in d['files'][k]) for k in ('created', 'changed', 'deleted')]");
+    }
+    free_box(&b);
+}
+
 TEST(change_set_is_redacted)
 {
     struct box b = { new_ctx(0), NULL };
