@@ -229,22 +229,32 @@ static void after_config(interp_config *c, const char *name)
 #define AFTER_config(c, name) after_config(c, name)
 #define AFTER_request(c, name) (void)0
 
-#define SETTER(scope, name, type, set) \
-    interp_status interp_##scope##_set_##name(interp_##scope *c, type v, interp_error **err) \
+/* One for each scope, so that a setter is a call of it. */
+#define SET(scope) \
+    static interp_status set_##scope(interp_##scope *c, const char *name, const char *text, uint64_t number, interp_error **err) \
     { \
         if (!c) \
-            return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "interp_" #scope "_set_" #name ": the handle is NULL"); \
+            return interp__fail(NULL, err, INTERP_E_INVAL, "argument", "interp_" #scope "_set_%s: the handle is NULL", name); \
         interp_status st = interp__ctx_check(c->ctx, err); \
         if (st) \
             return st; \
         if (interp__enter(&c->guard)) \
             return interp__fail(&c->ctx->mem, err, INTERP_E_BUSY, "thread", "another thread is using this " #scope); \
-        st = set(&c->v, find(SCOPE_##scope, #name), &c->ctx->mem, v, err); \
+        const struct option *o = find(SCOPE_##scope, name); \
+        st = o->is_text ? set_text(&c->v, o, &c->ctx->mem, text, err) : set_number(&c->v, o, &c->ctx->mem, number, err); \
         if (!st) \
-            AFTER_##scope(c, #name); \
+            AFTER_##scope(c, name); \
         interp__leave(&c->guard); \
         return st; \
     }
-#define OPT_STR(scope, name, ...) SETTER(scope, name, const char *, set_text)
-#define OPT_U64(scope, name, ...) SETTER(scope, name, uint64_t, set_number)
+SET(config)
+SET(request)
+
+#define SETTER(scope, name, type, text, number) \
+    interp_status interp_##scope##_set_##name(interp_##scope *c, type v, interp_error **err) \
+    { \
+        return set_##scope(c, #name, text, number, err); \
+    }
+#define OPT_STR(scope, name, ...) SETTER(scope, name, const char *, v, 0)
+#define OPT_U64(scope, name, ...) SETTER(scope, name, uint64_t, NULL, v)
 #include "options.def"
