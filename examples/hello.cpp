@@ -1,4 +1,4 @@
-// hello.cpp - sessions in C++: state, streaming with a lambda, an error of the code, a failure of ours.
+// hello.cpp - sessions in C++: state, files, streaming with a lambda, an error of the code, a failure of ours.
 // SPDX-License-Identifier: MIT
 #include <interp/interp.hpp>
 #include <iostream>
@@ -10,6 +10,10 @@ try {
 
     box.run("python", "import os\nname = os.environ['NAME']");
     std::cout << box.run("python", "print('hello,', name)").out();
+
+    box.put("numbers.txt", "20\n22\n");
+    box.run("python", "total = sum(map(int, open('numbers.txt')))\nopen('total.txt', 'w').write(str(total))");
+    std::cout << "total: " << box.get_file("total.txt").data() << '\n';
 
     interp::request count(ctx, "bash", "for i in 1 2 3; do echo $i; sleep 0.1; done");
     count.set(interp_request_set_stream, 1);

@@ -31,7 +31,7 @@ enum {
     whole, and replaces a file or a link; JSON {"size","mode","mtime_ms"}. T3. Errors of the start: INVAL, CLOSED, BUSY (still opening), NOMEM. */
 INTERP_API interp_status interp_session_put_start(interp_session *s, const void *path, size_t len, uint64_t size, uint32_t mode, interp_call **call, interp_error **err);
 /** Starts a get of a regular file: its content comes as DATA events, which hold the sandbox back until they are pulled. A file larger than max bytes is LIMIT (INTERP_FOREVER: none is too large); one that grows
-    meanwhile is cut where it ended when it was opened, one that becomes shorter is IO. JSON as of put. T3. Errors as for put. */
+    meanwhile is cut where it ended when it was opened, one that becomes shorter is IO, one that can't say how large it is, as those of /proc, is LIMIT past 16 MiB. JSON as of put. T3. Errors as for put. */
 INTERP_API interp_status interp_session_get_start(interp_session *s, const void *path, size_t len, uint64_t max, interp_call **call, interp_error **err);
 /** Starts a list of a directory, in order of names: JSON {"entries":[{"name","type","size","mode","mtime_ms"}],"complete"}, type being file, dir, link, fifo, socket, char or block. With RECURSIVE a name is
     the path below the directory, links are not followed, and a directory that could not be entered has "closed":true. A name that is not UTF-8 shows U+FFFD and has "path_base64" beside it.

@@ -5,7 +5,7 @@
 // interp::failure, and is there only where the compiler has exceptions. What code in a sandbox does is no failure: see result::ok().
 //
 // A moved-from or empty object is false; its getters give what the C functions give for NULL. Thread classes are those of the C functions (base.h): result and error any thread,
-// cancel::fire any thread and signal handler, the others one thread at a time. Texts are borrowed from the object that gives them.
+// cancel::fire any thread and signal handler, the others one thread at a time (in a threaded context several may work in one session, each with calls of its own). Texts are borrowed from the object that gives them.
 // Names that would be macros somewhere are not used: out() and err(), not stdout and stderr.
 #ifndef INTERP_INTERP_HPP
 #define INTERP_INTERP_HPP
@@ -94,6 +94,14 @@ template <class F> bool done(error &e, F &&f) noexcept
     return ok;
 }
 #if defined(__cpp_exceptions)
+template <class F> auto value(F &&f)
+{
+    error e;
+    auto v = f(e);
+    if (e)
+        throw failure(std::move(e));
+    return v;
+}
 template <class F> auto must(F &&f)
 {
     error e;
@@ -143,6 +151,13 @@ public:
     std::uint64_t wall_ns() const noexcept { return interp_result_wall_ns(get()); }
     std::uint64_t cpu_ns() const noexcept { return interp_result_cpu_ns(get()); }
     std::uint64_t memory_peak_bytes() const noexcept { return interp_result_memory_peak_bytes(get()); }
+    /// What to do about a failure, for a model; empty when there is nothing to say.
+    std::string_view hint() const noexcept { return detail::view(interp_result_hint, get()); }
+    /// Of a one-shot language: "compile" or "run"; and what its compiler said.
+    std::string_view step() const noexcept { return interp_result_step(get()); }
+    std::string_view compile_output() const noexcept { return detail::view(interp_result_compile_output, get()); }
+    /// "host" or "guest": who vouches for outcome, exit code and state.
+    std::string_view claimed_by() const noexcept { return interp_result_claimed_by(get()); }
     std::uint32_t part_count() const noexcept { return interp_result_part_count(get()); }
     part_view part(std::uint32_t i) const noexcept
     {
@@ -156,6 +171,72 @@ public:
         return p;
     }
     std::string_view json() const noexcept { return detail::view(interp_result_json, get()); }
+
+    /// With option change_set: a file that the exec created, changed or deleted. data: with fetch_files_bytes; data.data() is nullptr when it did not come.
+    struct file_view {
+        std::int32_t change;   ///< INTERP_FILE_*
+        std::string_view path, data;
+    };
+    std::uint32_t file_count() const noexcept { return interp_result_file_count(get()); }
+    file_view file(std::uint32_t i) const noexcept
+    {
+        return { interp_result_file_change(get(), i), detail::view(interp_result_file_path, get(), i), detail::view(interp_result_file_data, get(), i) };
+    }
+
+    /// The whole stream, with option spill_dir: bytes of it that can be read; a page of it (how many bytes it has: 0 at the end, or see e).
+    std::uint64_t readable_bytes(std::int32_t stream) const noexcept { return interp_result_readable_bytes(get(), stream); }
+    std::size_t read(std::int32_t stream, std::uint64_t offset, void *p, std::size_t n, error &e) const noexcept
+    {
+        std::size_t got = 0;
+        detail::done(e, [&](interp_error **raw) { return interp_result_read(get(), stream, offset, p, n, &got, raw); });
+        return got;
+    }
+    /// The first place at or behind `from` where text stands; found is false when it is nowhere.
+    struct place {
+        bool found;
+        std::uint64_t offset, line;
+    };
+    place find(std::int32_t stream, std::string_view text, std::uint64_t from, error &e) const noexcept
+    {
+        place at{ false, 0, 0 };
+        interp_status st = INTERP_OK;
+        detail::done(e, [&](interp_error **raw) { return st = interp_result_find(get(), stream, text.data() ? text.data() : "", text.size(), from, &at.offset, &at.line, raw); });
+        at.found = st == INTERP_OK;
+        return at;
+    }
+    bool save(std::int32_t stream, const char *path, error &e) const noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_result_save(get(), stream, path, raw); });
+    }
+#if defined(__cpp_exceptions)
+    std::size_t read(std::int32_t stream, std::uint64_t offset, void *p, std::size_t n) const
+    {
+        return detail::value([&](error &e) { return read(stream, offset, p, n, e); });
+    }
+    place find(std::int32_t stream, std::string_view text, std::uint64_t from = 0) const
+    {
+        return detail::value([&](error &e) { return find(stream, text, from, e); });
+    }
+    void save(std::int32_t stream, const char *path) const
+    {
+        detail::must([&](error &e) { return save(stream, path, e); });
+    }
+#endif
+};
+
+/// What a call on files brought: the bytes of a file, or the JSON of a list or a look. Immutable, any thread, outlives session and context.
+class content : public detail::handle<interp_content, interp_content_free> {
+public:
+    using handle::handle;
+    std::string_view data() const noexcept { return detail::view(interp_content_data, get()); }
+};
+
+/// What a verification of an audit trail found.
+class audit_report : public detail::handle<interp_audit_report, interp_audit_report_free> {
+public:
+    using handle::handle;
+    bool ok() const noexcept { return interp_audit_report_ok(get()) != 0; }
+    std::string_view json() const noexcept { return detail::view(interp_audit_report_json, get()); }
 };
 
 /// One event of a call, borrowed: valid inside the lambda that it is given to, or until the call's next one.
@@ -169,6 +250,10 @@ public:
     std::uint64_t offset() const noexcept { return interp_event_offset(p_); }
     std::uint64_t missing() const noexcept { return interp_event_missing(p_); }
     std::uint64_t seq() const noexcept { return interp_event_seq(p_); }
+    /// Of an event that asks: what call::reply takes.
+    std::uint64_t reply_id() const noexcept { return interp_event_reply_id(p_); }
+    /// Of a notice: the id of the session that it is about.
+    std::string_view session_id() const noexcept { return interp_event_session_id(p_); }
     std::string_view data() const noexcept { return detail::view(interp_event_data, p_); }
     std::string_view json() const noexcept { return detail::view(interp_event_json, p_); }
     const interp_event *get() const noexcept { return p_; }
@@ -231,6 +316,30 @@ public:
     {
         return detail::done(e, [&](interp_error **raw) { return interp_call_write_end(get(), raw); });
     }
+    /// Output by offset, without taking anything away; see interp_call_output.
+    struct output_view {
+        interp_status status;   ///< INTERP_OK, INTERP_AGAIN (nothing there yet), INTERP_DONE (no more), or negative: see e
+        std::size_t size;       ///< bytes in the caller's buffer
+        std::uint64_t offset;   ///< of the first of them; ask on with offset + size
+    };
+    output_view output(std::int32_t stream, std::uint64_t offset, void *p, std::size_t n, error &e) noexcept
+    {
+        output_view v{ INTERP_OK, 0, offset };
+        detail::done(e, [&](interp_error **raw) { return v.status = interp_call_output(get(), stream, offset, p, n, &v.size, &v.offset, raw); });
+        return v;
+    }
+    /// To the processes that the exec has started; SIGINT to its kernel too.
+    bool signal(std::int32_t number, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_call_signal(get(), number, raw); });
+    }
+    /// Answers an event that asks: INTERP_OK or INTERP_E_DENIED; see interp_call_reply.
+    bool reply(std::uint64_t reply_id, interp_status verdict, std::string_view json, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_call_reply(get(), reply_id, verdict, json.data(), json.size(), raw); });
+    }
+    /// What a call on files that is done says, as JSON.
+    std::string_view json() const noexcept { return detail::view(interp_call_json, get()); }
     bool resize(std::uint32_t rows, std::uint32_t columns, error &e) noexcept
     {
         return detail::done(e, [&](interp_error **raw) { return interp_call_resize(get(), rows, columns, raw); });
@@ -290,6 +399,11 @@ public:
     {
         return detail::done(e, [&](interp_error **raw) { return interp_config_set_env(get(), name, value.data() ? value.data() : "", value.size(), raw); });
     }
+    /// Shows a directory or file of this machine inside: mode "ro" or "rw".
+    bool mount(const char *source, const char *target, const char *mode, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_config_add_mount(get(), source, target, mode, raw); });
+    }
     bool attach(const cancel &t, error &e) noexcept
     {
         return detail::done(e, [&](interp_error **raw) { return interp_config_set_cancel(get(), t.get(), raw); });
@@ -300,6 +414,7 @@ public:
     config &set(interp_status (*setter)(interp_config *, const char *, interp_error **), const char *v) { return need([&](error &e) { return set(setter, v, e); }); }
     config &json(std::string_view text) { return need([&](error &e) { return json(text, e); }); }
     config &env(const char *name, std::string_view value) { return need([&](error &e) { return env(name, value, e); }); }
+    config &mount(const char *source, const char *target, const char *mode = "ro") { return need([&](error &e) { return mount(source, target, mode, e); }); }
     config &attach(const cancel &t) { return need([&](error &e) { return attach(t, e); }); }
 
 private:
@@ -342,6 +457,15 @@ public:
     {
         return detail::done(e, [&](interp_error **raw) { return interp_request_set_json(get(), text.data() ? text.data() : "", text.size(), raw); });
     }
+    /// A file that is put before the code runs, and an argument for the program of a one-shot language.
+    bool file(std::string_view path, std::string_view bytes, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_request_add_file(get(), path.data() ? path.data() : "", path.size(), bytes.data() ? bytes.data() : "", bytes.size(), raw); });
+    }
+    bool arg(std::string_view text, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_request_add_arg(get(), text.data() ? text.data() : "", text.size(), raw); });
+    }
     bool attach(const cancel &t, error &e) noexcept
     {
         return detail::done(e, [&](interp_error **raw) { return interp_request_set_cancel(get(), t.get(), raw); });
@@ -353,6 +477,8 @@ public:
     request &input(std::string_view bytes) { return need([&](error &e) { return input(bytes, e); }); }
     request &env(const char *name, std::string_view value) { return need([&](error &e) { return env(name, value, e); }); }
     request &json(std::string_view text) { return need([&](error &e) { return json(text, e); }); }
+    request &file(std::string_view path, std::string_view bytes) { return need([&](error &e) { return file(path, bytes, e); }); }
+    request &arg(std::string_view text) { return need([&](error &e) { return arg(text, e); }); }
     request &attach(const cancel &t) { return need([&](error &e) { return attach(t, e); }); }
 
 private:
@@ -396,6 +522,71 @@ public:
     {
         return detail::done(e, [&](interp_error **raw) { return interp_session_restart(get(), language, kernel, raw); });
     }
+    /// Ends a kernel and forgets it.
+    bool delete_kernel(const char *language, const char *kernel, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_session_kernel_delete(get(), language, kernel, raw); });
+    }
+    /// The kernels as a JSON array; borrowed until it is asked for again.
+    std::string_view kernels() noexcept { return detail::view(interp_session_kernels_json, get()); }
+    bool set_env(const char *name, std::string_view value, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_session_set_env(get(), name, value.data() ? value.data() : "", value.size(), raw); });
+    }
+    bool unset_env(const char *name, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_session_unset_env(get(), name, raw); });
+    }
+    /// Looks at what there is in the sandbox; then probe_json and probe_text have it.
+    bool probe(error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_session_probe(get(), raw); });
+    }
+    std::string_view probe_json() const noexcept { return detail::view(interp_session_probe_json, get()); }
+    std::string_view probe_text() const noexcept { return detail::view(interp_session_probe_text, get()); }
+
+    // Files; see files.h. Paths are of the sandbox, relative ones below /workspace, and may be any bytes.
+    bool put(std::string_view path, std::string_view bytes, error &e, std::uint32_t mode = 0644) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_session_put(get(), text(path), path.size(), mode, text(bytes), bytes.size(), raw); });
+    }
+    content get_file(std::string_view path, error &e, std::uint64_t max_bytes = INTERP_FOREVER) noexcept
+    {
+        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_get(get(), text(path), path.size(), max_bytes, out, raw); });
+    }
+    content list(std::string_view path, std::uint32_t flags, std::uint64_t max, error &e) noexcept
+    {
+        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_list(get(), text(path), path.size(), flags, max, out, raw); });
+    }
+    content stat(std::string_view path, error &e) noexcept
+    {
+        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_stat(get(), text(path), path.size(), out, raw); });
+    }
+    bool mkdir(std::string_view path, std::uint32_t flags, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_session_mkdir(get(), text(path), path.size(), flags, raw); });
+    }
+    bool rename(std::string_view from, std::string_view to, std::uint32_t flags, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_session_rename(get(), text(from), from.size(), text(to), to.size(), flags, raw); });
+    }
+    bool remove(std::string_view path, std::uint32_t flags, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_session_remove(get(), text(path), path.size(), flags, raw); });
+    }
+    /// A put whose content comes by call::write, and a get whose bytes come as DATA events.
+    call start_put(std::string_view path, std::uint64_t size, error &e, std::uint32_t mode = 0644) noexcept
+    {
+        interp_call *c = nullptr;
+        detail::done(e, [&](interp_error **raw) { return interp_session_put_start(get(), text(path), path.size(), size, mode, &c, raw); });
+        return call(c);
+    }
+    call start_get(std::string_view path, error &e, std::uint64_t max_bytes = INTERP_FOREVER) noexcept
+    {
+        interp_call *c = nullptr;
+        detail::done(e, [&](interp_error **raw) { return interp_session_get_start(get(), text(path), path.size(), max_bytes, &c, raw); });
+        return call(c);
+    }
 #if defined(__cpp_exceptions)
     inline session(const context &x, const config &c);
     explicit inline session(const context &x);
@@ -405,7 +596,27 @@ public:
     template <class F> result exec(const request &r, F &&f) { return start(r).end(std::forward<F>(f)); }
     result run(const char *language, std::string_view code) { return detail::must([&](error &e) { return run(language, code, e); }); }
     void restart(const char *language, const char *kernel = nullptr) { detail::must([&](error &e) { return restart(language, kernel, e); }); }
+    void delete_kernel(const char *language, const char *kernel = nullptr) { detail::must([&](error &e) { return delete_kernel(language, kernel, e); }); }
+    void set_env(const char *name, std::string_view value) { detail::must([&](error &e) { return set_env(name, value, e); }); }
+    void unset_env(const char *name) { detail::must([&](error &e) { return unset_env(name, e); }); }
+    void probe() { detail::must([&](error &e) { return probe(e); }); }
+    void put(std::string_view path, std::string_view bytes) { detail::must([&](error &e) { return put(path, bytes, e); }); }
+    content get_file(std::string_view path) { return detail::must([&](error &e) { return get_file(path, e); }); }
+    content list(std::string_view path, std::uint32_t flags = 0, std::uint64_t max = 10000) { return detail::must([&](error &e) { return list(path, flags, max, e); }); }
+    content stat(std::string_view path) { return detail::must([&](error &e) { return stat(path, e); }); }
+    void mkdir(std::string_view path, std::uint32_t flags = INTERP_FILE_PARENTS) { detail::must([&](error &e) { return mkdir(path, flags, e); }); }
+    void rename(std::string_view from, std::string_view to, std::uint32_t flags = 0) { detail::must([&](error &e) { return rename(from, to, flags, e); }); }
+    void remove(std::string_view path, std::uint32_t flags = 0) { detail::must([&](error &e) { return remove(path, flags, e); }); }
 #endif
+
+private:
+    static const char *text(std::string_view v) noexcept { return v.data() ? v.data() : ""; }
+    template <class F> static content fetch(error &e, F &&f) noexcept
+    {
+        interp_content *c = nullptr;
+        detail::done(e, [&](interp_error **raw) { return f(&c, raw); });
+        return content(c);
+    }
 };
 
 /// Backends, loop, defaults. Sessions keep what they need of it alive.
@@ -440,6 +651,47 @@ public:
                 [](void *p) noexcept { delete static_cast<log_function *>(p); }, raw);
         });
     }
+    /// Starts the audit trail; see interp_audit_open for the options. key: empty for a chain without one.
+    bool audit(std::string_view options, std::string_view key, error &e) const noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_audit_open(get(), options.data() ? options.data() : "{}", options.data() ? options.size() : 2, key.data(), key.size(), raw); });
+    }
+    /// Each record of the trail to f as well, which says whether it took it; before the first open. Threads and calls as for log.
+    using audit_function = std::function<bool(std::string_view record, std::uint64_t seq)>;
+    bool audit_records(audit_function f, error &e)
+    {
+        auto *kept = new audit_function(std::move(f));
+        return detail::done(e, [&](interp_error **raw) {
+            return interp_audit_set_callback(
+                get(), [](void *p, const char *record, std::size_t n, std::uint64_t seq) noexcept -> std::int32_t { return (*static_cast<audit_function *>(p))(std::string_view(record, n), seq) ? 0 : 1; }, kept,
+                [](void *p) noexcept { delete static_cast<audit_function *>(p); }, raw);
+        });
+    }
+    struct audit_position {
+        std::uint64_t seq, dropped;
+        char hash[65];   ///< hexadecimal
+    };
+    /// Where the trail ends.
+    audit_position audit_head(error &e) const noexcept
+    {
+        audit_position at{ 0, 0, "" };
+        detail::done(e, [&](interp_error **raw) { return interp_audit_head(get(), &at.seq, at.hash, sizeof at.hash, &at.dropped, raw); });
+        return at;
+    }
+    /// Verifies n files of one trail. key: empty for none; head: nullptr, or a hash that was kept.
+    audit_report audit_verify(const char *const *paths, std::uint32_t n, std::string_view key, const char *head, error &e) const noexcept
+    {
+        interp_audit_report *r = nullptr;
+        detail::done(e, [&](interp_error **raw) { return interp_audit_verify(get(), paths, n, key.data(), key.size(), head, &r, raw); });
+        return audit_report(r);
+    }
+    /// Gives the notices that are there to f(event); see interp_ctx_next_notice.
+    template <class F> void notices(F &&f) const
+    {
+        const interp_event *p = nullptr;
+        while (interp_ctx_next_notice(get(), &p) == INTERP_OK)
+            f(event(p));
+    }
     /// For a context that a loop drives; see interp_ctx_fd, interp_ctx_dispatch, interp_ctx_next. The calls that next names are known by their userdata.
     int fd() const noexcept { return interp_ctx_fd(get()); }
     interp_status dispatch(error &e) const noexcept
@@ -458,6 +710,10 @@ public:
     cancel new_cancel() const { return detail::must([&](error &e) { return new_cancel(e); }); }
     void redact(const char *name, std::string_view value) const { detail::must([&](error &e) { return redact(name, value, e); }); }
     void log(log_function f) { detail::must([&](error &e) { return log(std::move(f), e); }); }
+    void audit(std::string_view options, std::string_view key = {}) const { detail::must([&](error &e) { return audit(options, key, e); }); }
+    void audit_records(audit_function f) { detail::must([&](error &e) { return audit_records(std::move(f), e); }); }
+    audit_position audit_head() const { return detail::value([&](error &e) { return audit_head(e); }); }
+    audit_report audit_verify(const char *path, std::string_view key = {}) const { return detail::must([&](error &e) { return audit_verify(&path, 1, key, nullptr, e); }); }
 #endif
 };
 

@@ -13,6 +13,42 @@ static_assert(!std::is_copy_constructible<interp::session>::value && std::is_not
 static_assert(!std::is_copy_assignable<interp::result>::value && std::is_nothrow_move_assignable<interp::result>::value, "owned by one");
 static_assert(sizeof(interp::result) == sizeof(interp_result *), "nothing but the handle");
 
+static void files(interp::session &s, interp::error &e)
+{
+    CHECK(s.mkdir("d", INTERP_FILE_PARENTS, e) && s.put("d/a", "some bytes", e, 0600) && s.rename("d/a", "d/b", INTERP_FILE_KEEP, e));
+    CHECK(s.get_file("d/b", e).data() == "some bytes" && !s.get_file("d/b", e, 3) && e.code() == INTERP_E_LIMIT);
+    CHECK(s.list("d", 0, 10, e).data().find("\"name\":\"b\"") != std::string_view::npos && s.stat("d/b", e).data().find("\"mode\":384") != std::string_view::npos);
+    interp::call put = s.start_put("d/c", INTERP_UNKNOWN, e);
+    CHECK(put.write("in pieces", e) == 9 && put.write_end(e));
+    put.end([](const interp::event &) {}, e);
+    CHECK(!e && put.json().find("\"size\":9") != std::string_view::npos);
+    std::string got;
+    s.start_get("d/c", e).end([&](const interp::event &ev) { got += std::string(ev.data()); }, e);
+    CHECK(got == "in pieces" && s.remove("d", INTERP_FILE_RECURSIVE, e) && !s.stat("d", e) && e.code() == INTERP_E_NOT_FOUND);
+}
+
+static void alive(const interp::context &x, interp::session &s, interp::error &e)
+{
+    interp::request q = interp::request::make(x, e);
+    CHECK(q.language("bash", e) && q.code("echo one; cat given; sleep 60; echo two", e) && q.file("given", "a file\n", e) && q.set(interp_request_set_hold_output, 1, e));
+    interp::call k = s.start(q, e);
+    std::string seen;
+    while (seen.size() < 11 && k.wait(10000, e) == INTERP_OK) {
+        char piece[4];
+        interp::call::output_view v;
+        while ((v = k.output(INTERP_STREAM_STDOUT, seen.size(), piece, sizeof piece, e)).status == INTERP_OK)
+            seen.append(piece, v.size);
+    }
+    CHECK(seen == "one\na file\n" && s.kernels().find("\"busy\"") != std::string_view::npos);
+    CHECK(k.signal(2, e));
+    CHECK(k.end([](const interp::event &) {}, e).interrupted() == "signal");
+    CHECK(s.set_env("LATER", "yes", e) && s.run("bash", "echo $LATER", e).out() == "yes\n" && s.unset_env("LATER", e) && s.run("bash", "echo $LATER", e).out() == "\n");
+    CHECK(s.probe_json() == "{}" && s.probe(e) && s.probe_json().find("\"languages\"") != std::string_view::npos && s.probe_text().find("bash") != std::string_view::npos);
+    CHECK(s.delete_kernel("bash", nullptr, e) && s.kernels() == "[]");
+    interp::result missing = s.run("bash", "no-such-command", e);
+    CHECK(!missing.ok() && !missing.hint().empty() && missing.claimed_by() == "guest" && missing.step().empty());
+}
+
 static int quiet()
 {
     interp::error e;
@@ -45,6 +81,8 @@ static int quiet()
     interp::result cancelled = moved.exec(q, e);
     t.join();
     CHECK(cancelled.outcome() == INTERP_OUTCOME_CANCELLED && stop.fired());
+    files(moved, e);
+    alive(x, moved, e);
     moved.reset();
     c.reset();
     x.reset();
@@ -71,7 +109,13 @@ static void loud()
             interp::failure copy = f;
             CHECK(copy.code() == INTERP_E_INVAL && std::string(copy.what()).find("pids") != std::string::npos && copy.why().reason() == "option-range");
         }
-        interp::session s(x, interp::config(x).json("{\"memory_bytes\":134217728}"));
+        std::uint64_t records = 0;
+        x.audit("{}");
+        x.audit_records([&](std::string_view record, std::uint64_t seq) {
+            records = seq;
+            return record.find("\"seq\"") != std::string_view::npos;
+        });
+        interp::session s(x, interp::config(x).json("{\"memory_bytes\":134217728,\"change_set\":true,\"fetch_files_bytes\":1000,\"spill_dir\":\"/tmp\",\"output_head_bytes\":64,\"output_tail_bytes\":64}"));
         interp::request q(x, "python", "print('correct horse ' + 'battery')\n6 * 7");
         q.set(interp_request_set_stream, 1);
         std::string seen;
@@ -88,6 +132,20 @@ static void loud()
         }
         CHECK(s.run("python", "1 + 1").value() == "2");   // and the session goes on
         CHECK(s.run("python", "1 / 0").error_type() == "ZeroDivisionError");
+        interp::result wrote = s.run("python", "open('made', 'w').write('text')\nfor i in range(1000): print('line', i)");
+        CHECK(wrote.file_count() == 1 && wrote.file(0).change == INTERP_FILE_CREATED && wrote.file(0).path == "made" && wrote.file(0).data == "text");
+        char page[7];
+        interp::result::place at = wrote.find(INTERP_STREAM_STDOUT, "line 500");
+        CHECK(at.found && at.line == 501 && wrote.read(INTERP_STREAM_STDOUT, at.offset, page, sizeof page) == 7 && std::string_view(page, 7) == "line 50");
+        CHECK(wrote.readable_bytes(INTERP_STREAM_STDOUT) == wrote.total_bytes(INTERP_STREAM_STDOUT) && !wrote.find(INTERP_STREAM_STDOUT, "nowhere").found);
+        s.put("x", "y");
+        CHECK(s.get_file("x").data() == "y" && records > 3 && x.audit_head().seq == records);
+        try {
+            s.get_file("not there");
+            CHECK(false && "a file that is not there was read");
+        } catch (const interp::failure &f) {
+            CHECK(f.code() == INTERP_E_NOT_FOUND);
+        }
         s.restart("python");
         try {
             s.restart("ruby");
