@@ -6,6 +6,7 @@
    exec_ops.c      from a line to the start of a call
    exec_files.c    files of a session
    exec_input.c    standard input of execs that run
+   exec_live.c     output by offset, signals, the kernels of a session
    exec_spill.c    pages, search and files of whole outputs
    exec_answers.c  from a call's events to answers
    exec_table.c    sessions by name, operations in flight */
@@ -40,6 +41,7 @@ enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSING, SESSION_CLO
 struct kept {
     struct id id;
     interp_result *result;
+    interp_call *call;   /* of one with hold_output: it has what has not been read yet */
 };
 
 struct session {
@@ -72,7 +74,7 @@ struct op {
     char *language, *kernel; /* restart */
     struct buf input;        /* exec, put: what its standard input, or the file, is still to get */
     int as_text;             /* probe */
-    int interactive, input_eof, input_ended;
+    int interactive, input_eof, input_ended, hold_output;
     struct doctor *doctor;
     struct file_op *file;
     interp_error *error; /* close: why it failed */
@@ -142,11 +144,25 @@ void input_feed(struct op *op);
 
 /* ---- exec_spill.c */
 
-/* Takes the result of an exec that has ended. */
-void spill_keep(struct session *s, const struct id *id, interp_result *r);
+/* Takes the result of an exec that has ended, and its call (or NULL). */
+void spill_keep(struct session *s, const struct id *id, interp_result *r, interp_call *call);
+/* What is kept of the last exec of that id, or NULL. */
+const struct kept *kept_find(const struct session *s, const struct id *id);
 void spill_forget(struct session *s);
 /* spill_read, spill_grep, spill_save. */
 void spill_op(struct loop *io, const struct id *id, struct session *s, const struct object *o, const char *op);
+
+/* A member that is a whole number; -1 when it is none, and v as it was when it is not there. */
+int number_member(const struct object *o, const char *name, uint64_t *v);
+/* INTERP_STREAM_*, stdout when it is not said; 0 when it is none. */
+int stream_member(const struct object *o);
+
+/* ---- exec_live.c */
+
+/* Output by offset: of the call, or of what is kept of it. Either may be NULL. */
+void output_op(struct loop *io, const struct id *id, interp_call *call, const interp_result *r, const struct object *o);
+void signal_op(struct loop *io, const struct id *id, interp_call *call, const struct object *o);
+void kernels_op(struct loop *io, const struct id *id, struct session *s);
 
 /* ---- exec_answers.c */
 

@@ -111,8 +111,10 @@ static void finish(struct op *op)
         answer_error(op->io, &op->id, err, st);
     else if (op->kind == OP_EXEC) {
         result_answer(op, result);
-        spill_keep(s, &op->id, result);
+        spill_keep(s, &op->id, result, op->hold_output ? op->call : NULL);
         result = NULL;
+        if (op->hold_output)
+            op->call = NULL;
     } else if (op->kind == OP_PROBE)
         probe_answer(op);
     else if (op->kind == OP_OPEN)

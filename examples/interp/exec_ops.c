@@ -214,7 +214,8 @@ static void do_exec(struct line *l)
     buf_free(&json);
     if (st == INTERP_OK) {
         struct op *op = op_new(l->io, OP_EXEC, s, &l->id, l->weight); /* starts when all lines at hand have been read */
-        const struct member *interactive = object_get(&l->o, "interactive");
+        const struct member *interactive = object_get(&l->o, "interactive"), *hold = object_get(&l->o, "hold_output");
+        op->hold_output = hold && (hold->value[0] == 't' || hold->value[0] == '1');
         op->request = request;
         op->cancel = cancel;
         op->interactive = interactive && (interactive->value[0] == 't' || interactive->value[0] == '1');
@@ -346,6 +347,54 @@ static void do_reply(struct line *l)
     buf_free(&json);
 }
 
+/* The id of an exec in the member "target"; -1 after an answer. */
+static int target_member(const struct line *l, struct id *id)
+{
+    const struct member *target = object_get(&l->o, "target");
+    if (target && id_take(id, target) == 0)
+        return 0;
+    fail(l, INTERP_E_INVAL, "member-missing", "%s: \"%s\" is the id of an exec, a string or a number", "target", "");
+    return -1;
+}
+
+static void do_output(struct line *l)
+{
+    struct session *s = session_member(l);
+    struct id id;
+    if (!s || target_member(l, &id) < 0)
+        return;
+    struct op *op = op_find_exec(l->io, s, &id);
+    const struct kept *k = op ? NULL : kept_find(s, &id);
+    id_free(&id);
+    if (op || k)
+        output_op(l->io, &l->id, op ? op->call : k->call, k ? k->result : NULL, &l->o);
+    else
+        fail(l, INTERP_E_NOT_FOUND, "exec-unknown", "%s: no exec with this id is in flight in session \"%s\", or has ended lately", s->name, "");
+    if (op)
+        op->ready = 1;
+}
+
+static void do_signal(struct line *l)
+{
+    struct session *s = session_member(l);
+    struct id id;
+    if (!s || target_member(l, &id) < 0)
+        return;
+    struct op *op = op_find_exec(l->io, s, &id);
+    id_free(&id);
+    if (op && op->call)
+        signal_op(l->io, &l->id, op->call, &l->o);
+    else
+        fail(l, INTERP_E_NOT_FOUND, "exec-unknown", "%s: no exec with this id runs in session \"%s\"", s->name, "");
+}
+
+static void do_kernels(struct line *l)
+{
+    struct session *s = session_member(l);
+    if (s)
+        kernels_op(l->io, &l->id, s);
+}
+
 static void do_restart(struct line *l)
 {
     int bad = 0;
@@ -464,6 +513,9 @@ static const struct operation {
     { "resize", do_resize, { "session", "target", "rows", "columns" } },
     { "cancel", do_cancel, { "session", "target" } },
     { "reply", do_reply, { "session", "target", "reply", "allow", "code", "code_base64", "reason" } },
+    { "output", do_output, { "session", "target", "stream", "offset", "length" } },
+    { "signal", do_signal, { "session", "target", "signal" } },
+    { "kernels", do_kernels, { "session" } },
     { "restart", do_restart, { "session", "language", "kernel" } },
     { "spill_read", do_spill, { "session", "target", "stream", "offset", "length" } },
     { "spill_grep", do_spill, { "session", "target", "stream", "text", "offset", "limit" } },
@@ -519,7 +571,7 @@ static void request_line(struct line *l)
         }
     char message[200];
     snprintf(message, sizeof message, *l->op ? "there is no op \"%.128s\"" : "the member \"op\" is missing or not a text%s", l->op);
-    answer_failed(l->io, &l->id, INTERP_E_INVAL, "op-unknown", message, "the ops are open, exec, input, cancel, restart, put, get, list, stat, mkdir, rename, remove, spill_read, spill_grep, spill_save, probe, close, doctor");
+    answer_failed(l->io, &l->id, INTERP_E_INVAL, "op-unknown", message, "the ops are open, exec, input, cancel, output, signal, kernels, restart, put, get, list, stat, mkdir, rename, remove, spill_read, spill_grep, spill_save, probe, close, doctor");
 }
 
 void op_line(struct loop *io, const char *text, size_t n)

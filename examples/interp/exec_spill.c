@@ -7,17 +7,25 @@
 
 enum { PAGE_MAX = 1 << 20, MATCHES_MAX = 1000, AROUND = 2048 };
 
-void spill_keep(struct session *s, const struct id *id, interp_result *r)
+static void drop(struct kept *k)
+{
+    interp_result_free(k->result);
+    interp_call_free(k->call);
+    id_free(&k->id);
+}
+
+void spill_keep(struct session *s, const struct id *id, interp_result *r, interp_call *call)
 {
     if (s->kept_count == KEPT_MAX) {
-        interp_result_free(s->kept[0].result);
-        id_free(&s->kept[0].id);
+        drop(&s->kept[0]);
         memmove(s->kept, s->kept + 1, (KEPT_MAX - 1) * sizeof *s->kept);
         s->kept_count--;
     }
     struct kept *k = &s->kept[s->kept_count++];
     memset(k, 0, sizeof *k);
     k->result = r;
+    k->call = call;
+    interp_call_set_userdata(call, NULL);
     k->id.raw = xdup(id->raw, id->raw_len);
     k->id.raw_len = id->raw_len;
     k->id.text = id->text ? xdup(id->text, id->text_len) : NULL;
@@ -26,15 +34,20 @@ void spill_keep(struct session *s, const struct id *id, interp_result *r)
 
 void spill_forget(struct session *s)
 {
-    while (s->kept_count) {
-        struct kept *k = &s->kept[--s->kept_count];
-        interp_result_free(k->result);
-        id_free(&k->id);
-    }
+    while (s->kept_count)
+        drop(&s->kept[--s->kept_count]);
 }
 
-/* A whole number; -1 when it is none. */
-static int number(const struct object *o, const char *name, uint64_t *v)
+const struct kept *kept_find(const struct session *s, const struct id *id)
+{
+    const struct kept *k = NULL;
+    for (unsigned i = 0; i < s->kept_count; i++)   /* the last one of that id */
+        if (id_same(&s->kept[i].id, id))
+            k = &s->kept[i];
+    return k;
+}
+
+int number_member(const struct object *o, const char *name, uint64_t *v)
 {
     const struct member *m = object_get(o, name);
     char text[24], *end;
@@ -48,7 +61,7 @@ static int number(const struct object *o, const char *name, uint64_t *v)
     *v = strtoull(text, &end, 10);
     return *end || errno ? -1 : 0;
 }
-static int stream_of(const struct object *o)
+int stream_member(const struct object *o)
 {
     const struct member *m = object_get(o, "stream");
     if (!m)
@@ -59,7 +72,7 @@ static int stream_of(const struct object *o)
 static void page(struct loop *io, const struct id *id, const interp_result *r, int stream, const struct object *o)
 {
     uint64_t offset = 0, n = 65536;
-    if (number(o, "offset", &offset) < 0 || number(o, "length", &n) < 0 || !n || n > PAGE_MAX) {
+    if (number_member(o, "offset", &offset) < 0 || number_member(o, "length", &n) < 0 || !n || n > PAGE_MAX) {
         answer_failed(io, id, INTERP_E_INVAL, "member-type", "spill_read: \"offset\" and \"length\" are whole numbers, the length from 1 to 1048576", "");
         return;
     }
@@ -105,7 +118,7 @@ static void grep(struct loop *io, const struct id *id, const interp_result *r, i
 {
     uint64_t at = 0, limit = 100, line = 0, end = 0;
     const struct member *m = object_get(o, "text");
-    if (number(o, "offset", &at) < 0 || number(o, "limit", &limit) < 0 || !limit || limit > MATCHES_MAX || !m || m->kind != JSON_STRING || !m->text || !m->text_len) {
+    if (number_member(o, "offset", &at) < 0 || number_member(o, "limit", &limit) < 0 || !limit || limit > MATCHES_MAX || !m || m->kind != JSON_STRING || !m->text || !m->text_len) {
         answer_failed(io, id, INTERP_E_INVAL, "member-type", "spill_grep: \"text\" is a text of 1 to 4096 bytes, \"offset\" and \"limit\" are whole numbers, the limit from 1 to 1000", "");
         return;
     }
@@ -165,12 +178,10 @@ void spill_op(struct loop *io, const struct id *id, struct session *s, const str
         answer_failed(io, id, INTERP_E_INVAL, "member-missing", "\"target\" is the id of an exec that has ended, a string or a number", "");
         return;
     }
-    const interp_result *r = NULL;
-    for (unsigned i = 0; i < s->kept_count; i++)   /* the last one of that id */
-        if (id_same(&s->kept[i].id, &of))
-            r = s->kept[i].result;
+    const struct kept *k = kept_find(s, &of);
+    const interp_result *r = k ? k->result : NULL;
     id_free(&of);
-    int stream = stream_of(o);
+    int stream = stream_member(o);
     if (!r)
         answer_failed(io, id, INTERP_E_NOT_FOUND, "exec-unknown", "no exec with this id has ended lately; the last 16 of a session can be asked", "");
     else if (!stream)

@@ -62,6 +62,16 @@ static const char *remedy(const interp_result *r)
     }
 }
 
+static void advise(const interp_result *r)
+{
+    size_t n = 0;
+    const char *what = remedy(r), *hint = interp_result_hint(r, &n);
+    if (*what)
+        fprintf(stderr, "What to do: %s\n", what);
+    else if (n)
+        fprintf(stderr, "What to do: %.*s\n", (int)(n > 4096 ? 4096 : n), hint);
+}
+
 void outcome_print(const interp_result *r)
 {
     size_t len = 0;
@@ -71,8 +81,10 @@ void outcome_print(const interp_result *r)
     case INTERP_OUTCOME_OK:
         return;
     case INTERP_OUTCOME_ERROR:
-        if (!is_missing_interpreter(r) && interp_result_ran(r) != 0)
+        if (!is_missing_interpreter(r) && interp_result_ran(r) != 0) {
+            advise(r);
             return;
+        }
         what = "the code did not run";
         cause = "";
         break;
@@ -112,6 +124,5 @@ void outcome_print(const interp_result *r)
     if (len)
         fprintf(stderr, ": %.*s", (int)(len > 4096 ? 4096 : len), message);
     fputc('\n', stderr);
-    if (*remedy(r))
-        fprintf(stderr, "What to do: %s\n", remedy(r));
+    advise(r);
 }

@@ -18,8 +18,10 @@ struct run {
     /* what the arguments say */
     const char *language, *file, *code, *stdin_file, *keep_dir, **files;
     size_t file_count;
+    char **args;     /* of the program, of a language that runs one each time */
+    int arg_count;
     struct box_args box;
-    int json, tty;
+    int json, tty, named;   /* named: the language by -l */
     /* what is in hand */
     struct buf code_text, stdin_text;
     interp_ctx *ctx;
@@ -42,6 +44,16 @@ static int take_positional(struct run *r, const char *word)
         r->file = word;
     else
         return usage_error("run", "one FILE at a time; not expected", word);
+    return 0;
+}
+
+static int take_language(struct run *r, const char *v)
+{
+    if (r->named || (r->language && r->file))
+        return usage_error("run", "one language at a time; not expected", v);
+    r->file = r->language;   /* LANG's place has FILE, or nothing yet */
+    r->language = v;
+    r->named = 1;
     return 0;
 }
 
@@ -69,6 +81,12 @@ static int parse(struct run *r, int argc, char **argv)
             r->tty = 1;
         else if (!strcmp(arg, "--help") || !strcmp(arg, "-h"))
             return HELP;
+        else if (!strcmp(arg, "--args")) {
+            r->args = argv + i + 1;
+            r->arg_count = argc - i - 1;
+            break;
+        } else if ((v = option_value("-l", argc, argv, &i, &missing)) || (!missing && (v = option_value("--language", argc, argv, &i, &missing))))
+            bad = take_language(r, v);
         else if ((v = option_value("-c", argc, argv, &i, &missing)))
             r->code = v;
         else if ((v = option_value("--stdin", argc, argv, &i, &missing)))
@@ -161,6 +179,8 @@ static interp_status request(struct run *r, interp_error **err)
         st = interp_request_set_stdin(r->request, r->stdin_text.p ? r->stdin_text.p : "", r->stdin_text.len, err);
     for (size_t i = 0; st == INTERP_OK && i < r->file_count; i++)
         st = add_file(r, r->files[i], err);
+    for (int i = 0; st == INTERP_OK && i < r->arg_count; i++)
+        st = interp_request_add_arg(r->request, r->args[i], INTERP_NTS, err);
     if (st == INTERP_OK)
         st = interp_request_set_stream(r->request, r->json && !r->tty ? 0 : 1, err);
     if (st == INTERP_OK && r->tty)

@@ -235,6 +235,25 @@ def t_env():
     expect(out.startswith(b'hi there\n') and b'\nB=2\n' in out and b'HOST_SECRET' not in out, out)
 
 
+def t_language_and_arguments():
+    with tempfile.TemporaryDirectory() as d:
+        path = os.path.join(d, 'main.pl')
+        with open(path, 'w') as f:
+            f.write('print "$ARGV[0]|$ARGV[1]\\n"; exit 3')
+        for words in (['-l', 'perl', path], [path, '-l', 'perl'], ['perl', path], ['--language=perl', path]):
+            run(*words, '--args', 'one two', '--json', code=3, out=b'one two|--json\n')
+        run('-l', 'perl', '-c', 'print "$#ARGV\\n"', out=b'-1\n')
+    for bad in (['-l', 'perl', 'perl', 'x'], ['perl', 'x', '-l', 'c'], ['-l', 'perl', '-l', 'c', 'x'], ['-l'], ['python', '-c', '1', '--args', 'x']):
+        code, out, err, _ = interp('run', *bad)
+        expect(code == 2 and err and not out, bad, code, err)
+
+
+def t_hint():
+    run('bash', '-c', 'no-such-program', code=127, err_has=b'What to do: ')
+    run('python', '-c', 'import no_such_module', code=1, err_has=b'What to do: ')
+    expect(b'What to do' not in run('python', '-c', '1 / 0', code=1)[2], 'nothing to say')
+
+
 def t_file():
     with tempfile.TemporaryDirectory() as d:
         path = os.path.join(d, 'data.csv')
@@ -763,6 +782,40 @@ def s_input():
         io.failed(['INTERP_E_INVAL', 'INTERP_E_NOT_FOUND'], op='input', session='s', target='y', text='after the end')
         expect(io.until('y')[-1]['result']['value']['text'] == "'fine'", io.seen[-1])
         expect(io.run('1')['ok'], 'goes on')
+
+
+def s_output_by_offset():
+    with Stdio() as io:
+        io.open()
+        io.send({'id': 'x', 'op': 'exec', 'session': 's', 'language': 'bash', 'code': 'for i in $(seq 1 20000); do echo line $i; done; echo wrong >&2; while :; do sleep 0.05; done',
+                 'hold_output': True})
+        want, got = ''.join('line %d\n' % i for i in range(1, 20001)), ''
+        while len(got) < len(want):
+            a = io.ask(op='output', session='s', target='x', offset=len(got), length=7000, event='done')
+            expect(a['offset'] == len(got) and a['next'] == len(got) + len(a['text']) and not a['ended'], a)
+            got += a['text']
+        expect(got == want, 'lost or twice')
+        while not io.ask(op='output', session='s', target='x', stream='stderr', event='done')['text'] == 'wrong\n':
+            time.sleep(0.05)
+        expect(io.ask(op='kernels', session='s', event='done')['kernels'][0]['state'] == 'busy', 'kernels')
+        io.failed(['INTERP_E_INVAL'], op='signal', session='s', target='x', signal='SIGNONE')
+        io.failed(['INTERP_E_INVAL'], op='signal', session='s', target='x', signal=32)
+        io.ask(op='signal', session='s', target='x', signal='SIGINT', event='done')
+        r = io.until('x')[-1]['result']
+        expect(r['interrupted'] == 'signal' and r['stdout']['total_bytes'] == len(want), r['interrupted'])
+        io.failed(['INTERP_E_NOT_FOUND'], op='signal', session='s', target='x', signal=15)
+        # what was not read before the end is there after it
+        io.send({'id': 'y', 'op': 'exec', 'session': 's', 'language': 'bash', 'code': 'echo one; echo two', 'hold_output': True})
+        io.until('y')
+        a = io.ask(op='output', session='s', target='y', offset=4, event='done')
+        expect(a['text'] == 'two\n' and a['next'] == 8, a)
+        a = io.ask(op='output', session='s', target='y', offset=8, event='done')
+        expect(a['text'] == '' and a['ended'] and a['next'] == 8, a)
+        io.run('print("kept")', id='z')
+        expect(io.ask(op='output', session='s', target='z', event='done')['text'] == 'kept\n', 'of an exec without hold_output')
+        for bad in ({'target': 'y', 'stream': 'x'}, {'target': 'y', 'length': 0}, {'target': 'y', 'offset': -1}, {}):
+            io.failed(['INTERP_E_INVAL'], op='output', session='s', **bad)
+        io.failed(['INTERP_E_NOT_FOUND'], op='output', session='s', target='never')
 
 
 def s_terminal():
