@@ -118,7 +118,7 @@ static void end(struct interp_session *s, struct interp__exec *e, struct interp_
     if (c->content.bad) {
         c->has_content = 0;
         interp__buf_free(&c->content);
-    } else if (interp__mime_is_text(c->mime)) {    /* a text of the result: redacted as all of them */
+    } else if (interp__mime_is_text(c->mime) || interp__utf8_valid(c->content.p, c->content.len) == c->content.len) {   /* a text of the result: redacted as all of them */
         interp__redact_text(s, c->content.p, c->content.len);
         interp__buf_free(&c->content);
         interp__buf_add(&c->content, s->redacted.p, s->redacted.len);

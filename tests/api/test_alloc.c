@@ -310,7 +310,127 @@ static void local_step(struct step *out, long n)
         FAIL("%s: a process is left", what);
     out->calls = h.calls;
 }
-TEST_LONG(local_backend, 300)
+/* Work on files, files with a request, the change set, a one-shot language of the host's: allocation n after the open fails. What is said to be done is done. */
+enum { FILE_BYTES = 200001 };
+static interp_status said(interp_status st, interp_error **e, long n, const char *what)
+{
+    if (st < 0 && (!*e || (interp_error_code(*e) != st && interp_error_code(*e) != INTERP_E_NOMEM)))
+        FAIL("allocation %ld: %s: %s without its error", n, what, interp_status_name(st));
+    if (st == INTERP_E_INVAL || st == INTERP_E_BUSY || st == INTERP_E_DENIED || st == INTERP_E_NOT_FOUND)
+        FAIL("allocation %ld: %s: %s, but it was memory that lacked", n, what, interp_error_message(*e));
+    interp_error_free(*e);
+    *e = NULL;
+    return st;
+}
+static int got(interp_content *c, const void *p, size_t n)
+{
+    size_t len;
+    const void *data = interp_content_data(c, &len);
+    int same = len == n && (!p || !memcmp(data, p, n));
+    interp_content_free(c);
+    return same;
+}
+static interp_status put_pieces(interp_session *s, const char *p, size_t n, interp_error **e)
+{
+    interp_call *k = NULL;
+    interp_status st = interp_session_put_start(s, "pieces", INTERP_NTS, INTERP_UNKNOWN, 0644, &k, e);
+    while (st == INTERP_OK && n) {
+        const interp_event *v;
+        size_t taken = 0;
+        st = interp_call_write(k, p, n < 70000 ? n : 70000, &taken, e);
+        p += taken, n -= taken;
+        if (!st && n && taken < 70000)
+            st = interp_call_wait(k, 10000, 0, e);
+        while (!st && interp_call_next(k, &v) == INTERP_OK)
+            ;
+    }
+    if (!st)
+        st = interp_call_write_end(k, e);
+    if (!st) {
+        wait_done(k);
+        st = interp_call_finish(k, NULL, e);
+    }
+    interp_call_free(k);
+    return st;
+}
+static void file_step(struct step *out, long n)
+{
+    static char bytes[FILE_BYTES];
+    struct heap h = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    interp_ctx *x = NULL;
+    interp_config *g = NULL;
+    interp_session *s = NULL;
+    interp_content *c = NULL;
+    interp_error *e = NULL;
+    static const char *const codes[][2] = { { "sh", "wc -c < sent | tr -d ' '; cp sent copy; rm pieces" }, { "toy", "echo $1; exit 3" }, { "toy", "bad" } };
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 7 + i / 251);
+    NEED(interp_ctx_new_alloc(0, heap_realloc, &h, &x, ERR));
+    NEED(interp_config_new(x, &g, ERR));
+    NEED(interp_config_set_json(g, "{\"change_set\":1,\"fetch_files_bytes\":300000,\"languages\":[{\"name\":\"toy\",\"file\":\"main.toy\",\"compile\":[\"sh\",\"-c\",\"grep bad $0 && echo $0:1:2: error: bad && exit 4; cp $0 $1/p\","
+                                   "\"{file}\",\"{out}\"],\"run\":[\"sh\",\"{out}/p\",\"arg\"],\"errors\":[\"%f:%l:%c: %s: %m\"]}]}", INTERP_NTS, ERR));
+    interp_status st = interp_session_open(x, g, &s, NULL);
+    if (n == 0 && (st == INTERP_E_ISOLATION || st == INTERP_E_UNSUPPORTED))
+        tap_leave(77);
+    REQUIRE(st == INTERP_OK);
+    long from = h.calls, wrong = 0, failed = 0;
+    h.fail_at = n ? from + n : 0;
+    st = said(interp_session_put(s, "file", INTERP_NTS, 0644, bytes, sizeof bytes, &e), &e, n, "put");
+    failed += st < 0;
+    if (st == INTERP_OK && (st = said(interp_session_get(s, "file", INTERP_NTS, INTERP_FOREVER, &c, &e), &e, n, "get")) == INTERP_OK)
+        wrong += !got(c, bytes, sizeof bytes);
+    failed += st < 0;
+    st = said(put_pieces(s, bytes, sizeof bytes, &e), &e, n, "put in pieces");
+    failed += st < 0;
+    if (st == INTERP_OK && said(interp_session_get(s, "pieces", INTERP_NTS, INTERP_FOREVER, &c, &e), &e, n, "get") == INTERP_OK)
+        wrong += !got(c, bytes, sizeof bytes);
+    if (said(interp_session_list(s, ".", 1, INTERP_FILE_RECURSIVE, 100, &c, &e), &e, n, "list") == INTERP_OK)
+        interp_content_free(c);
+    if (!failed && said(interp_session_stat(s, "file", 4, &c, &e), &e, n, "stat") == INTERP_OK)
+        interp_content_free(c);
+    (void)said(interp_session_mkdir(s, "d/e", 3, INTERP_FILE_PARENTS, &e), &e, n, "mkdir");
+    if (!failed && said(interp_session_rename(s, "file", 4, "moved", 5, 0, &e), &e, n, "rename") == INTERP_OK)
+        (void)said(interp_session_remove(s, "moved", 5, 0, &e), &e, n, "remove");
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        interp_request *q = NULL;
+        interp_result *r = NULL;
+        st = interp_request_new(x, &q, &e);
+        if (st == INTERP_OK)
+            st = interp_request_set_language(q, codes[i][0], &e);
+        if (st == INTERP_OK)
+            st = interp_request_set_code(q, codes[i][1], INTERP_NTS, &e);
+        if (st == INTERP_OK && !i)
+            st = interp_request_add_file(q, "sent", 4, bytes, sizeof bytes, &e);
+        if (st == INTERP_OK)
+            st = interp_session_exec(s, q, &r, &e);
+        failed += said(st, &e, n, "exec") < 0;
+        if (r && !interp_result_json(r, NULL))
+            FAIL("allocation %ld: no JSON of a result", n);
+        if (r && !i && interp_result_ok(r))
+            wrong += strcmp(interp_result_text(r, INTERP_STREAM_STDOUT, NULL), "200001\n") && !strstr(interp_result_text(r, INTERP_STREAM_STDOUT, NULL), n ? "out" : "200001");   /* "left out", or a label that says why */
+        if (r && !i && interp_result_ok(r) && !n)
+            wrong += interp_result_file_count(r) != 2;
+        if (!n && i)
+            wrong += !r || strcmp(interp_result_step(r), i == 1 ? "run" : "compile") || interp_result_exit_code(r) != (i == 1 ? 3 : 4);
+        interp_request_free(q);
+        interp_result_free(r);
+    }
+    if (wrong)
+        FAIL("allocation %ld: %ld answers are not what was done", n, wrong);
+    if (!n && failed)
+        FAIL("without a failing allocation: %ld calls failed", failed);
+    out->calls = h.calls - from;
+    interp_session_close(s);
+    interp_config_free(g);
+    interp_ctx_free(x);
+    char what[60];
+    snprintf(what, sizeof what, "files, allocation %ld fails", n);
+    balanced(&h, what);
+    if (count_descendants())
+        FAIL("%s: a process is left", what);
+}
+
+static void local_sweep(void (*step)(struct step *out, long n), const char *what)
 {
     struct step *st = mmap(NULL, sizeof *st, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     long total = 0;
@@ -321,7 +441,7 @@ TEST_LONG(local_backend, 300)
         pid_t pid = fork();
         if (pid == 0) {
             alarm(30 * tap_slow());
-            local_step(st, n);
+            step(st, n);
             tap_leave(0);
         }
         int status = 0;
@@ -330,7 +450,7 @@ TEST_LONG(local_backend, 300)
         if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
             SKIP("no sandbox here");
         if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-            FAIL("local backend, allocation %ld fails: %s %d", n, WIFSIGNALED(status) ? "died by signal" : "ended with",
+            FAIL("%s, allocation %ld fails: %s %d", what, n, WIFSIGNALED(status) ? "died by signal" : "ended with",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
             if (n == 0 || n > 2000)
                 break;
@@ -341,8 +461,10 @@ TEST_LONG(local_backend, 300)
         else if (st->calls < n)
             break;
     }
-    printf("# %ld allocations for open, exec, close\n", total);
+    printf("# %ld allocations for %s\n", total, what);
 }
+TEST_LONG(local_backend, 300) { local_sweep(local_step, "open, exec, close"); }
+TEST_LONG(local_files, 300) { local_sweep(file_step, "files and languages"); }
 
 /* A result outlives context and session: its memory goes back through the context's allocator, whenever that is. */
 TEST(result_after_ctx)

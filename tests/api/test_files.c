@@ -636,6 +636,11 @@ TEST(change_set_is_redacted)
     const char *j = interp_result_json(r, NULL);
     CHECK(!strstr(j, "ossifrage") && strstr(j, "\"path\":\"[REDACTED:KEY]\"") && strstr(j, "\"text\":\"key: [REDACTED:KEY]\\n\""));
     interp_result_free(r);
+    /* also what is a text by its bytes alone */
+    r = run(b.s, "sh", "k=squeamish; printf '%%PDF-1.7 \\0 %s' $k-ossifrage > f; printf '\\0%s' $k-ossifrage > g");
+    j = interp_result_json(r, NULL);
+    CHECK(!strstr(j, "ossifrage") && strstr(j, "application/pdf") && strstr(j, "\"text\":\"\\u0000[REDACTED:KEY]\""));
+    interp_result_free(r);
     free_box(&b);
 }
 

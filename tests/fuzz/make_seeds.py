@@ -151,6 +151,20 @@ write('diagnose', 'scripts', b'\0' b'main.ts(3,7): error TS2322: x\nTypeError: x
 write('diagnose', 'evil', b'\x1e' + b'%*a' * 10 + b'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n' * 20)
 write('diagnose', 'language', b'{"name":"toy","aliases":["t"],"file":"{name}.t","compile":["a|/b","{file}","{out}"],"run":["{out}/p","it\'s"],"env":{"A":"{heap_mib}"},"errors":["%f:%l: %m","^"],'
       b'"run_errors":[{"match":"x %m","type":"T","severity":"note"}],"name_from":["public class %i%*"],"package_from":["package %p;"],"main_from":["class %i%*"],"main_at":"%*main%*","unit":"Main","install":"toy"}')
+
+
+def entry(path, flags, size=0, kind=1, content=b''):
+    return struct.pack('<BBIQQ', kind, flags, 0o644, size, 10 ** 18) + string(path) + content
+
+
+SECRET = b'k7Jm2Qx9w4Rt6'
+write('changes', 'all', b'\3\1' + entry(b'd/new.csv', 2 | 16, 4, 1, b'a,b\n') + entry(b'link', 2, 3, 3) + entry(b'changed', 4 | 16, 12, 1, b'\x89PNG\r\n\x1a\n0123') + entry(b'gone \xff\xfe', 8, 9) + entry(b'empty', 2 | 16))
+write('changes', 'secrets', b'\3\2' + entry(SECRET + b'.txt', 2 | 16, 20, 1, SECRET + b' is it\n') + entry(b'x.pdf', 4 | 16, 24, 1, b'%PDF-1.7 \0 ' + SECRET) + entry(b'b.bin', 4 | 16, 14, 1, b'\xff' + SECRET))
+write('changes', 'bounds', b'\1\3' + entry(b'kept', 2 | 16, 6, 1, b'123456') + entry(b'not kept', 2 | 16, 6, 1, b'123456') + entry(b'kept too', 2 | 16, 4, 1, b'1234') + entry(b'too large', 2 | 16, 2 ** 24))
+write('changes', 'cut', b'\2\4' + entry(b'n' * 300, 2) + entry(b'cut', 2 | 16, 600, 1, b'half of it'))
+write('changes', 'record', b'\0\5' + entry(b'one', 2) + entry(b'two', 2)[:-2])
+write('changes', 'many', b'\0\6' + entry(b'x', 8) * 2001)
+write('changes', 'nameless', b'\0\7' + entry(b'x', 8) + entry(b'', 8) + entry(b'y', 8))
 write('policy', 'python', b"import os.path as p, sys\nfrom os import (path, # c\n sep as s)\nx = f'{a!r:>{w}} {{}} {__import__(\"o\" \'s\')}' r'\\' b\"\"\"'\n\"\"\"\n__import__('o\\x73')\nimportlib.import_module(x)\nexec('1')\rimport \xef\xbd\x8f\xef\xbd\x93\n")
 write('policy', 'javascript', b"import fs from 'node:fs'; /['/]/.test(`a${`b${require('x')}`}`) / 2; // c\xe2\x80\xa8if (x) /'/.y; r\\u0065quire('f\\x73')\nx = {a: 1} / 2; await import(\"q\"); <!-- x\n")
 write('policy', 'shell', b"a=1 c'u'rl $'x\\x41' \"$(ls `id`)\" <<-E >f 2>&1; f() { x; }; case x in (a|b) echo;; *) sh -c 'y $((1 + $(z)))' ;; esac\n\t$(in)\n\tE\nfind . -exec rm {} \\; | xargs -n 1 sudo -u root eval \"a b\" ${x:-$(y)} <(z) a=(1 2) [[ a < b ]]\n")
