@@ -69,6 +69,35 @@ def test_two_kernels_at_a_time(session):
     assert b.result().stdout == 'b\n' and a.result().stdout == 'a\n' and a.result() is a.result()
 
 
+def test_threads_of_one_session(session):
+    """Each waits for its own exec; the first is let go on by the second, and is fed and signalled from outside."""
+    found = {}
+
+    def run(name, code):
+        found[name] = session.sh(code, kernel=name)
+
+    threads = [threading.Thread(target=run, args=('first', 'while [ ! -e go ]; do sleep 0.01; done; echo first')), threading.Thread(target=run, args=('second', 'sleep 0.1; touch go; echo second'))]
+    for t in threads:
+        t.start()
+        time.sleep(0.05)
+    for t in threads:
+        t.join(30)
+    assert [found[name].stdout for name in ('first', 'second')] == ['first\n', 'second\n']
+    run = session.start('bash', 'read a; echo $a; sleep 100', interactive=True)
+    results = []
+    waits = threading.Thread(target=lambda: results.append(run.result()))
+    waits.start()
+    time.sleep(0.1)
+    assert run.write('words\n') == 6 and session.python('6 * 7').value == '42'
+    with pytest.raises(interp.BusyError):
+        run.wait(10)
+    while b'words' not in run.output().data:
+        time.sleep(0.01)
+    run.signal(2)
+    waits.join(30)
+    assert results[0].interrupted == 'signal' and results[0].stdout == 'words\n'
+
+
 def test_streaming(session):
     events = list(session.stream('bash', 'echo out; echo err >&2; sleep 0.05; printf more'))
     assert [e.type for e in events].count('result') == 1 and events[-1].result.ok

@@ -398,11 +398,7 @@ class Filesystem:
         return found
 
     def exists(self, path: str, user: Optional[str] = None, request_timeout: Optional[float] = None) -> bool:
-        try:
-            self.get_info(path)
-            return True
-        except NotFoundException:
-            return False
+        return bool(self._do('exists', _absolute(path)))
 
     def get_info(self, path: str, user: Optional[str] = None, request_timeout: Optional[float] = None) -> EntryInfo:
         where = _absolute(path)

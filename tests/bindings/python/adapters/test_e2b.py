@@ -112,7 +112,7 @@ def test_files(sandbox):
     assert {e.path for e in sandbox.files.list('/workspace/a', depth=2)} == {'/workspace/a/b.txt', '/workspace/a/c', '/workspace/a/c/y'}
     entry = sandbox.files.get_info('bin')
     assert (entry.size, entry.permissions, entry.mode) == (len(data), 'rw-r--r--', 0o644) and time.time() - entry.modified_time.timestamp() < 600
-    assert sandbox.files.make_dir('d/e') and not sandbox.files.make_dir('d/e') and sandbox.files.exists('d/e')
+    assert sandbox.files.make_dir('d/e') and not sandbox.files.make_dir('d/e') and sandbox.files.exists('d/e') and not sandbox.files.exists('bin/x')
     assert sandbox.files.rename('x', 'd/x').path == '/workspace/d/x' and not sandbox.files.exists('x')
     sandbox.files.remove('d')
     assert not sandbox.files.exists('d')
