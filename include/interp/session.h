@@ -90,8 +90,8 @@ INTERP_API interp_status interp_request_set_json(interp_request *r, const char *
 INTERP_API interp_status interp_request_set_code(interp_request *r, const void *p, size_t n, interp_error **err);
 /** Sets what the code finds on its standard input (any bytes, at most 64 MiB); without it stdin is empty. T3. Errors: INVAL, LIMIT, NOMEM. */
 INTERP_API interp_status interp_request_set_stdin(interp_request *r, const void *p, size_t n, interp_error **err);
-/** Adds a file that is put before the code runs, its parents made where they are missing: path and content as for interp_session_put, at most 256 files of 64 MiB together. One that can't be put is
-    outcome error with cause "files", and the code does not run. T3. Errors: INVAL, LIMIT, NOMEM. */
+/** Adds a file that is put before the code runs, its parents made where they are missing: path and content as for interp_session_put, at most 256 files of 64 MiB together. A path that was added before gets the new
+    content. One that can't be put is outcome error with cause "files", and the code does not run. T3. Errors: INVAL, LIMIT, NOMEM. */
 INTERP_API interp_status interp_request_add_file(interp_request *r, const void *path, size_t len, const void *p, size_t n, interp_error **err);
 /** Sets an environment variable for this exec only; as interp_config_set_env, at most 14 KiB together. T3. */
 INTERP_API interp_status interp_request_set_env(interp_request *r, const char *name, const void *value, size_t n, interp_error **err);

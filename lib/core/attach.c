@@ -18,19 +18,30 @@ void interp__attached_free(struct interp__attached **list, const struct interp__
 interp_status interp__attached_add(struct interp__attached **list, const struct interp__mem *m, const void *path, size_t len, const void *p, size_t n, interp_error **err)
 {
     size_t count = 0, bytes = n;
-    struct interp__attached **end = list, *a;
-    for (; *end; end = &(*end)->next)
-        count++, bytes += (*end)->data.len;
     if (!p && n)
         return interp__fail(m, err, INTERP_E_INVAL, "argument", "the content of a file is NULL");
-    if (count >= FILES_MAX || bytes > FILES_BYTES || bytes < n)
-        return interp__fail(m, err, INTERP_E_LIMIT, "files-size", "a request brings at most %d files of %d MiB together: put them beforehand", FILES_MAX, FILES_BYTES >> 20);
-    if (!(a = interp__alloc(m, sizeof *a)))
+    struct interp__attached **end = list, *a = interp__alloc(m, sizeof *a), *same = NULL;
+    if (!a)
         return interp__nomem(err);
     interp__buf_init(&a->data, m);
-    interp__buf_add(&a->data, p, n);
-    interp_status st = a->data.bad ? interp__nomem(err) : interp__path_take(m, path, len, 1, &a->path, &a->path_len, err);
-    if (st)
+    interp_status st = interp__path_take(m, path, len, 1, &a->path, &a->path_len, err);
+    for (; !st && *end; end = &(*end)->next)
+        if ((*end)->path_len == a->path_len && !memcmp((*end)->path, a->path, a->path_len))
+            same = *end;
+        else
+            count++, bytes += (*end)->data.len;
+    if (!st && (count >= FILES_MAX || bytes > FILES_BYTES || bytes < n))
+        st = interp__fail(m, err, INTERP_E_LIMIT, "files-size", "a request brings at most %d files of %d MiB together: put them beforehand", FILES_MAX, FILES_BYTES >> 20);
+    if (!st) {
+        interp__buf_add(&a->data, p, n);
+        st = a->data.bad ? interp__nomem(err) : INTERP_OK;
+    }
+    if (!st && same) {   /* they are put at the same time: of two of one name either could be the last */
+        struct interp__buf old = same->data;
+        same->data = a->data;
+        a->data = old;
+    }
+    if (st || same)
         interp__attached_free(&a, m);
     else
         *end = a;

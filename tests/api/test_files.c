@@ -495,6 +495,14 @@ TEST(with_a_request)
     r = exec_request(b.s, q);
     CHECK_STR(interp_result_value(r, NULL), "(3145728, 5)");
     interp_result_free(r);
+    /* of two of one name the last counts, however long the first takes; and it counts once towards what may come with a request */
+    q = new_request(b.x, "sh", "cat twice; ls -A | grep -c twice", NULL);
+    for (int i = 0; i < 30; i++)
+        OK(interp_request_add_file(q, i % 2 ? "/workspace/twice" : "twice", INTERP_NTS, big, 3 << 20, ERR));
+    OK(interp_request_add_file(q, "twice", INTERP_NTS, "the last\n", 9, ERR));
+    r = exec_request(b.s, q);
+    CHECK_STR(interp_result_text(r, INTERP_STREAM_STDOUT, NULL), "the last\n1\n");
+    interp_result_free(r);
     /* too much for the disk; not allowed; nothing of either has run */
     for (int i = 0; i < 2; i++) {
         q = new_request(b.x, "sh", "touch ran", NULL);
@@ -545,8 +553,9 @@ TEST(with_a_request)
     IS(interp_request_set_json(q, "{\"files\": {}}", INTERP_NTS, ERR), INTERP_E_INVAL);
     IS(interp_request_set_json(q, "{\"files\": [{\"path\": \"x\", \"base64\": \"?\"}]}", INTERP_NTS, ERR), INTERP_E_INVAL);
     for (int i = 0; i < 21; i++)
-        OK(interp_request_add_file(q, "x", 1, big, 3 << 20, ERR));
+        OK(interp_request_add_file(q, &"abcdefghijklmnopqrstu"[i], 1, big, 3 << 20, ERR));
     SAYS(interp_request_add_file(q, "x", 1, big, 3 << 20, ERR), INTERP_E_LIMIT, "64 MiB");
+    OK(interp_request_add_file(q, "a", 1, big, 3 << 20, ERR));
     interp_request_free(q);
     free(big);
     free_box(&b);
