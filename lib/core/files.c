@@ -401,7 +401,7 @@ static uint64_t deadline(const struct interp_session *s, const struct interp__fi
         return interp__changes_deadline(f);
     if (!f->call || f->call->done || f->cancelled)
         return INTERP__NEVER;
-    if (f->op == WIRE_FILE_PUT && f->sent && !f->input_closed && !f->input.len)
+    if (f->op == WIRE_FILE_PUT && f->sent && !f->input_closed && !f->input.len && !f->want_room)
         return INTERP__NEVER;         /* it is the host that has not written */
     if (f->op == WIRE_FILE_GET && f->call->events)
         return INTERP__NEVER;         /* ... or not pulled */

@@ -21,7 +21,7 @@
 struct fake {
     /* what it should do wrong */
     int open_fails, open_never, open_slow_ms, kill_never, close_never, mute;   /* mute: the agent never says WELCOME */
-    int one_byte, buffered, from_thread, lies, read_error_after, write_error;
+    int one_byte, buffered, from_thread, lies, read_error_after, write_error, no_credit;
     size_t struct_size;
     const char *reached;                       /* what it says instead of its usual text */
     /* what happened */
@@ -192,7 +192,8 @@ static int fake_frame(struct fake_agent *a, int ms)
             a->nstdin += f.size;
             a->stdin_ended |= f.flags & WIRE_FLAG_END;
         }
-        fake_credit(a, f.channel, f.size);
+        if (!a->b->no_credit)
+            fake_credit(a, f.channel, f.size);
         break;
     case WIRE_CREDIT:
         if (a->running && f.channel >= a->e.base && f.channel < a->e.base + 3)

@@ -515,6 +515,28 @@ TEST(window_overrun)
     free_box(&o, &b);
 }
 
+/* A put that the agent takes no more of ends by the deadline; one that the host does not go on with waits for it. */
+TEST(put_that_stops)
+{
+    struct fake b = { .no_credit = 1 };
+    struct box o = fake_box(&b, "{\"timeout_ms\":400}");
+    char *bytes = calloc(1, 2 << 20);
+    SAYS(interp_session_put(o.s, "f", 1, 0644, bytes, 2 << 20, ERR), INTERP_E_TIMEOUT, "silent about a put");
+    interp_call *k = NULL;
+    size_t taken = 0;
+    NEED(interp_session_put_start(o.s, "f", 1, INTERP_UNKNOWN, 0644, &k, ERR));
+    OK(interp_call_write(k, bytes, 1000, &taken, ERR));
+    CHECK_INT(taken, 1000);
+    IS(interp_call_wait(k, 900, 0, ERR), INTERP_AGAIN);
+    OK(interp_call_write(k, bytes, 2 << 20, &taken, ERR));
+    CHECK(taken >= 1000000 && taken < 2 << 20);   /* a window is sent, as much is kept */
+    wait_done(k);
+    SAYS(interp_call_finish(k, NULL, ERR), INTERP_E_TIMEOUT, "silent about a put");
+    interp_call_free(k);
+    free(bytes);
+    free_box(&o, &b);
+}
+
 /* What the guest says of itself: odd JSON in the final frame never crashes, and never invents a success. */
 TEST(guest_json)
 {
