@@ -118,6 +118,13 @@ static void events_free(struct interp_call *c)
     c->events_end = &c->events;
 }
 
+void interp__call_forked(struct interp_call *c)
+{
+    c->in_ready = 0;
+    c->refs -= c->waited;   /* the thread that held it is not here */
+    c->waited = 0;
+}
+
 void interp__call_unref(struct interp_call *c)
 {
     if (--c->refs)
@@ -451,7 +458,7 @@ void interp_call_free(interp_call *c)
     if (!c || interp__in_callback())
         return;
     if (interp__forked(c->ctx)) {   /* memory only */
-        c->in_ready = 0;
+        interp__call_forked(c);
         if (c->refs > 1)
             c->refs--;
         else

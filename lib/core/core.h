@@ -389,6 +389,7 @@ interp_status interp__call_enter(struct interp_call *c, struct interp_session **
 void interp__call_done(struct interp_call *c, interp_error *e);                /* takes e */
 void interp__call_event(struct interp_call *c, struct interp_event *e);        /* takes e */
 void interp__call_unref(struct interp_call *c);
+void interp__call_forked(struct interp_call *c);                                /* in a child: before it is freed */
 void interp__call_drop(struct interp_session *s, struct interp_call *c);       /* the handle is gone: abandons what is unfinished */
 void interp__call_news(struct interp_call *c);                                  /* a LOOP context names it; whoever waits for it wakes */
 void interp__call_ring(struct interp_call *c);                                  /* wakes the thread that sleeps for it */

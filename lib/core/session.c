@@ -589,7 +589,7 @@ static void free_forked(struct interp_session *s)
         c->exec = NULL;
         interp__file_leave(c);
         c->session = NULL;
-        c->in_ready = 0;
+        interp__call_forked(c);
         interp__call_unref(c);
     }
     interp__link_free(s->link, 1);

@@ -264,11 +264,23 @@ TEST(a_signal_ends_the_sleep)
     free_box(&b);
 }
 
-/* A child that is forked meanwhile frees what it has, and touches nothing of the parent's. */
+static _Atomic long pieces;
+static void *counted(void *userdata, void *p, size_t old_size, size_t new_size)
+{
+    (void)userdata, (void)old_size;
+    pieces += (new_size != 0) - (p != NULL);
+    if (new_size)
+        return realloc(p, new_size);
+    free(p);
+    return NULL;
+}
+/* A child that is forked meanwhile frees what it has, all of it, and touches nothing of the parent's. */
 TEST(fork_beside_waiting_threads)
 {
-    struct box b = new_box();
+    struct box b = { 0 };
     struct run r[2];
+    NEED(interp_ctx_new_alloc(0, counted, NULL, &b.x, ERR));
+    b.s = open_with(b.x, NULL);
     for (int i = 0; i < 2; i++) {
         r[i] = (struct run){ .s = b.s, .x = b.x, .call = start(b.s, b.x, i ? "b" : "a", UNTIL("f1"), NULL), .want = "f1\n" };
         REQUIRE(pthread_create(&r[i].thread, NULL, wait_for_it, &r[i]) == 0);
@@ -282,6 +294,7 @@ TEST(fork_beside_waiting_threads)
         for (int i = 0; i < 2; i++)
             interp_call_free(r[i].call);
         free_box(&b);
+        CHECK_INT(pieces, 0);
         tap_leave(tap_shared->failed);
     }
     int status = -1;
