@@ -99,7 +99,7 @@ int interp__local_v2_find(struct interp__local_cgroup *c, const struct interp__l
 static int failed(struct interp__local_failure *f, const char *what)
 {
     return interp__local_failed(f, INTERP_E_ISOLATION, "cgroup-limit", errno,
-                                "Start this process in a delegated cgroup (systemd-run --user --scope -p Delegate=yes), or accept isolation `namespaces`.",
+                                "Start this process in a delegated cgroup (" LOCAL_DELEGATE "), or accept isolation `namespaces`.",
                                 "The cgroup (version 2) of the sandbox can't be set up: %s.", what);
 }
 

@@ -86,6 +86,8 @@ void interp__local_ids_own(char uid_map[32], char gid_map[32]);
 int interp__local_ids_map(pid_t pid, uint32_t id, struct interp__local_failure *f);
 
 /* ---- cgroups (cgroup.c and one file for each version) */
+/* in remedies: how a process comes by a group that it can write */
+#define LOCAL_DELEGATE "systemd-run --user --scope -p Delegate=yes; a service: Delegate=yes and DelegateSubgroup="
 enum { LOCAL_CG_MEMORY, LOCAL_CG_PIDS, LOCAL_CG_CPU, LOCAL_CG_N };
 struct interp__local_cgroup {          /* of this backend instance */
     int version;                       /* 0: none to write, 1, 2 */

@@ -29,7 +29,7 @@ static void unenforced(struct interp__local_box *b, const char *name)
 static int unenforceable(struct interp__local_failure *f, const char *limit, const char *why)
 {
     return interp__local_failed(f, INTERP_E_ISOLATION, "limit-unenforceable", 0,
-                                "Start this process in a cgroup that it can write (systemd-run --user --scope -p Delegate=yes), or leave the limit at its default.",
+                                "Start this process in a cgroup that it can write (" LOCAL_DELEGATE "), or leave the limit at its default.",
                                 "The limit %s was asked for and can't be enforced here: %s.", limit, why);
 }
 
@@ -277,7 +277,7 @@ static int attempt(struct interp__local_box *b, const interp_spec *spec, int cgr
         *attach = b->group.born >= 0 && sp.step == LOCAL_STEP_CLONE && sp.err != EPERM && sp.err != EINVAL && not_ours(sp.err);
         if (*attach)
             return interp__local_failed(f, INTERP_E_ISOLATION, "cgroup-attach", sp.err,
-                                        "Start this process in a delegated cgroup (systemd-run --user --scope -p Delegate=yes).",
+                                        "Start this process in a delegated cgroup (" LOCAL_DELEGATE ").",
                                         "The agent can't be born in its cgroup: %s.", strerror(sp.err));
         return interp__local_fail_clone(f, sp.err, sp.step);
     }
@@ -462,7 +462,7 @@ int interp__local_box_start(struct interp__local_box *b, const interp_spec *spec
     cgroup = b->s->cgroup.version != 0;
     if (!cgroup && spec->min_isolation == INTERP_ISOLATION_FULL)
         return interp__local_failed(f, INTERP_E_ISOLATION, "cgroup-missing", 0,
-                                    "Start this process in a cgroup that it can write (systemd-run --user --scope -p Delegate=yes), or accept isolation `namespaces`.",
+                                    "Start this process in a cgroup that it can write (" LOCAL_DELEGATE "), or accept isolation `namespaces`.",
                                     "Isolation `full` needs a cgroup to write: %s.", b->s->cgroup.why);
     r = attempt(b, spec, cgroup, &m, &attach, f);
     if (r < 0 && attach && spec->min_isolation < INTERP_ISOLATION_FULL) {
