@@ -3,6 +3,7 @@
 
 #define CODE_MAX ((uint32_t)(KFRAME_HEADER + KFRAME_JSON_MAX + KFRAME_BIN_MAX))
 #define CONTROL_GONE (200 * MSEC)      /* a live process that closed its control socket can never answer */
+#define DYING        50                /* such looks at one that is dying, until it is taken for a live one */
 
 static void send_exit(const struct wire_exit *m)
 {
@@ -89,6 +90,7 @@ void exec_respawn(struct kernel *k)
     }
     k->respawn = 1;
     k->x.control_gone = 0;
+    k->x.dying = 0;
     k->gen++;
     k->start_deadline = k->timeout && k->timeout < UINT64_MAX - A.now ? A.now + k->timeout : UINT64_MAX;
     start_spawn(k);
@@ -302,12 +304,26 @@ void exec_final(struct kernel *k, uint8_t word)
     drain(k);
 }
 
+/* Has it closed its control socket for good? What is dying has closed it, too, and may be long in giving back the files in memory that it held. */
+static int mute(struct kernel *k)
+{
+    struct exec *x = &k->x;
+    struct proc p;
+    if (!x->control_gone || k->stage != K_READY || A.now - x->control_gone < CONTROL_GONE)
+        return 0;
+    if (x->dying >= DYING || (proc_read(k->pid, &p) == 0 && !p.exiting))
+        return 1;
+    x->dying++;
+    x->control_gone = A.now;
+    return 0;
+}
+
 int exec_step(struct kernel *k)
 {
     struct exec *x = &k->x;
     int more = 0;
     if (x->phase == X_WAIT) {
-        if (x->control_gone && k->stage == K_READY && A.now - x->control_gone >= CONTROL_GONE)
+        if (mute(k))
             kernel_kill(k, WIRE_HOW_PROTOCOL, 0);
         return 0;
     }
@@ -335,7 +351,7 @@ int exec_step(struct kernel *k)
         x->opened = 2; /* now stdin may be closed */
         more |= feed_stdin(k);
     }
-    if (x->phase == X_RUN && x->control_gone && k->stage == K_READY && A.now - x->control_gone >= CONTROL_GONE)
+    if (x->phase == X_RUN && mute(k))
         kernel_kill(k, WIRE_HOW_PROTOCOL, 0);
     /* a kernel that is stopped takes what nobody makes room for with it */
     if (x->phase == X_LAST && (!x->control_left || k->stopping))

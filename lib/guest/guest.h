@@ -107,7 +107,7 @@ enum exec_phase { X_NONE, X_WAIT, X_RUN, X_LAST, X_DRAIN };   /* LAST: the kerne
 struct usage_mark { uint64_t cpu, orphans, oom, pids_max, peak; uint8_t peak_reset; int past[PAST]; };   /* past: older processes that the clock of /proc can't tell from the exec's own */
 struct exec {
     uint8_t phase, cause, asked, stage,                       /* asked: the host has sent a SIGINT of its own */
-             ran, how, word, step, stdin_end, stdin_lost, opened, in_ready, nudges;
+             ran, how, word, step, stdin_end, stdin_lost, opened, in_ready, nudges, dying;
     uint8_t id[WIRE_ID];
     uint16_t base;
     uint32_t flags, number, token, code_bytes, code_seen, credit[3], code_eaten, code_credited, stdin_seen, stdin_eaten, stdin_credited, left[2], control_left, code_skip;
@@ -251,7 +251,7 @@ int  path_open(const char *path, int flags);                  /* the flags of op
 int  path_parent(const char *path, int make, const char **name);   /* the directory that it is in (O_PATH), and its last component */
 
 /* ---- proc.c */
-struct proc { int pid, ppid; uint64_t start, cpu, cpu_children; uint8_t mark, ignores_int, owner; uint32_t threads; };
+struct proc { int pid, ppid; uint64_t start, cpu, cpu_children; uint8_t mark, ignores_int, exiting, owner; uint32_t threads; };
 #define PROCS 2048u
 extern struct proc procs[PROCS];
 unsigned proc_scan(int stop_fd);

@@ -43,6 +43,7 @@ int proc_read(int pid, struct proc *p)
     }
     p->pid = pid;
     p->ppid = (int)v[4];
+    p->exiting = (uint8_t)(v[9] >> 2 & 1);     /* PF_EXITING */
     p->cpu = (v[14] + v[15]) * 10 * MSEC;
     p->cpu_children = (v[16] + v[17]) * 10 * MSEC;
     p->threads = (uint32_t)v[20];
