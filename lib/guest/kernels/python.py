@@ -593,11 +593,15 @@ def start_ticker():
             S.ticking = False
 
 
+bell = _thread.allocate_lock()              # let go: the ticker is to end
+bell.acquire()
+
+
 def ticker():
     on = True
     while on:
-        sleep(TICK)
-        on = S.ticking = S.budget <= 0 and S.phase == RUN       # who counted on it up to here has the flush below, who comes later a new one
+        rung = bell.acquire(True, TICK)
+        on = S.ticking = not rung and S.budget <= 0 and S.phase == RUN      # who counted on it up to here has the flush below, who comes later a new one
         if on:
             S.budget = REFILL
         look_closely()
@@ -605,6 +609,16 @@ def ticker():
             text_flush(real_out)
         except Exception:
             pass
+
+
+def before_fork():
+    """A fork beside a thread is warned of, and the child would wait for ever for what the thread holds."""
+    flush()
+    if S.ticking and getpid() == S.pid and bell.locked():
+        threads, end = _thread._count(), perf() + 0.1
+        bell.release()
+        while _thread._count() >= threads and perf() < end:
+            sleep(0)
 
 
 def escape_error(e):
@@ -1553,6 +1567,7 @@ def serve():
             try:
                 on_exec(request, blob)
             except KeyboardInterrupt:       # so late that user code has ended: the exec is not left without an answer
+                S.phase = IDLE              # no other one from here on
                 control.send(b'f', INTERRUPTED if S.interrupted else ERROR, {'exit_code': 130})
             except Exception as e:          # user code broke what the driver needs
                 text = 'the driver failed at this exec: %s' % type(e).__name__
@@ -1594,12 +1609,12 @@ def start():
         flush_before(os, name)
     hook_threads()
     if hasattr(os, 'register_at_fork'):
-        os.register_at_fork(before=flush, after_in_child=in_child)
+        os.register_at_fork(before=before_fork, after_in_child=in_child)
     else:                                   # 3.6
         fork = os.fork
 
         def fork_wrapper():
-            flush()
+            before_fork()
             pid = fork()
             if pid == 0:
                 in_child()
