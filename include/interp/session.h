@@ -109,7 +109,8 @@ INTERP_API interp_status interp_request_set_cancel(interp_request *r, interp_can
 /** Kinds of calls. */
 enum { INTERP_CALL_OPEN = 1, INTERP_CALL_EXEC = 2, INTERP_CALL_PROBE = 5, INTERP_CALL_CLOSE = 6, INTERP_CALL_GC = 7, INTERP_CALL_RESTART = 8, INTERP_CALL_KERNEL_DELETE = 16 };
 /** Kinds of calls that work on files (files.h). */
-enum { INTERP_CALL_PUT = 3, INTERP_CALL_GET = 4, INTERP_CALL_LIST = 9, INTERP_CALL_STAT = 10, INTERP_CALL_MKDIR = 11, INTERP_CALL_RENAME = 12, INTERP_CALL_REMOVE = 13 };
+enum { INTERP_CALL_PUT = 3, INTERP_CALL_GET = 4, INTERP_CALL_LIST = 9, INTERP_CALL_STAT = 10, INTERP_CALL_MKDIR = 11, INTERP_CALL_RENAME = 12, INTERP_CALL_REMOVE = 13,
+       INTERP_CALL_PUT_TAR = 17, INTERP_CALL_GET_TAR = 18, INTERP_CALL_PUT_DIR = 19, INTERP_CALL_GET_DIR = 20 };
 /** Flags of interp_call_wait. */
 enum { INTERP_WAIT_INTR = 1u };   /**< answer INTERP_E_INTR when a signal comes, so that a binding can run its handlers */
 

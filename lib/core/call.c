@@ -381,7 +381,7 @@ interp_status interp_call_write(interp_call *c, const void *p, size_t n, size_t 
         return st;
     if (!taken || (!p && n))
         st = interp__fail(&c->ctx->mem, err, INTERP_E_INVAL, "argument", "interp_call_write: %s is NULL", taken ? "the data" : "taken");
-    else if (c->kind == INTERP_CALL_PUT) {
+    else if (c->kind == INTERP_CALL_PUT || c->kind == INTERP_CALL_PUT_TAR) {
         st = interp__file_write(c, p, n, 1, taken, err);
         leave(in);
         return st;
@@ -413,7 +413,7 @@ interp_status interp_call_write_end(interp_call *c, interp_error **err)
     interp_status st = interp__call_enter(c, &in, err);
     if (st)
         return st;
-    if (c->kind == INTERP_CALL_PUT) {
+    if (c->kind == INTERP_CALL_PUT || c->kind == INTERP_CALL_PUT_TAR) {
         st = interp__file_write_end(c, err);
         leave(in);
         return st;

@@ -468,6 +468,7 @@ struct interp__exec {
     struct interp__kframes frames;
     interp_result *result;
 };
+struct interp__tree;
 struct interp__file {                              /* work on files: it outlives its call until the sandbox has answered */
     struct interp__file *next;
     struct interp_call *call;                      /* NULL: nobody waits for it */
@@ -480,6 +481,7 @@ struct interp__file {                              /* work on files: it outlives
     char *path, *other;
     size_t input_at;                               /* of input: sent so far */
     struct interp__buf input, reply;
+    struct interp__tree *tree;                     /* tree.h; NULL unless it is a pack or unpack */
 };
 struct interp_session {
     interp_ctx *ctx;
@@ -650,7 +652,12 @@ uint64_t interp__changes_deadline(const struct interp__file *f);
 void interp__changes_json(const struct interp__changes *l, struct interp__buf *b);
 void interp__changes_free(struct interp__changes *l, const struct interp__mem *m);
 const char *interp__mime_guess(const char *name, const uint8_t *head, size_t n, uint64_t size);   /* static */
-/* files.c, fileapi.c, listing.c */
+/* files.c, fileapi.c, treeapi.c, listing.c */
+struct interp__order { int32_t kind; uint8_t op; uint32_t flags, may, mode; uint64_t limit, size; const void *path, *other; size_t len, other_len; struct interp__tree *tree; };
+struct interp__flow { const uint8_t *p; size_t n; int32_t fd; };               /* what a blocking form brings: bytes, or a descriptor that they come from or go to (-1: none) */
+interp_status interp__file_start(struct interp_session *s, const struct interp__order *o, interp_call **call, interp_error **err);   /* takes its tree when it succeeds */
+interp_status interp__file_blocking(struct interp_session *s, interp_error **err);
+interp_status interp__file_complete(struct interp_session *s, interp_call *c, const struct interp__flow *w, int json, interp_content **out, interp_error **err);
 interp_status interp__path_take(const struct interp__mem *m, const void *given, size_t n, int file, char **out, size_t *out_len, interp_error **err);   /* checked, and below /workspace relative */
 void interp__file_free(struct interp_session *s, struct interp__file *f);
 struct interp__file *interp__file_by_channel(struct interp_session *s, uint16_t channel);

@@ -1,8 +1,13 @@
 /* fileapi.c - calls on files: what is asked for is checked and handed to files.c; the blocking forms are start + wait + finish and nothing else */
 #include "core.h"
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-enum { LIST_MAX = 1000000 };
+enum { LIST_MAX = 1000000, BLOCK = 256 << 10 };
 
 /* ---- paths */
 
@@ -57,9 +62,7 @@ interp_status interp__path_take(const struct interp__mem *m, const void *given, 
 
 /* ---- start */
 
-struct order { int32_t kind; uint8_t op; uint32_t flags, may, mode; uint64_t limit, size; const void *path, *other; size_t len, other_len; };
-
-static interp_status start(struct interp_session *s, const struct order *o, interp_call **call, interp_error **err)
+interp_status interp__file_start(struct interp_session *s, const struct interp__order *o, interp_call **call, interp_error **err)
 {
     interp_status st = interp__session_enter(s, err);
     if (st)
@@ -86,6 +89,8 @@ static interp_status start(struct interp_session *s, const struct order *o, inte
     }
     if (!st && !(c = interp__call_new(s, o->kind, NULL)))
         st = interp__nomem(err);
+    if (!st)
+        f->tree = o->tree;
     if (st) {
         if (f) {
             interp__free(&s->mem, f->path);
@@ -116,42 +121,42 @@ static interp_status start(struct interp_session *s, const struct order *o, inte
 
 interp_status interp_session_put_start(interp_session *s, const void *path, size_t len, uint64_t size, uint32_t mode, interp_call **call, interp_error **err)
 {
-    struct order o = { .kind = INTERP_CALL_PUT, .op = WIRE_FILE_PUT, .flags = WIRE_FILE_PARENTS, .may = WIRE_FILE_PARENTS, .mode = mode, .size = size, .path = path, .len = len };
-    return start(s, &o, call, err);
+    struct interp__order o = { .kind = INTERP_CALL_PUT, .op = WIRE_FILE_PUT, .flags = WIRE_FILE_PARENTS, .may = WIRE_FILE_PARENTS, .mode = mode, .size = size, .path = path, .len = len };
+    return interp__file_start(s, &o, call, err);
 }
 interp_status interp_session_get_start(interp_session *s, const void *path, size_t len, uint64_t max, interp_call **call, interp_error **err)
 {
-    struct order o = { .kind = INTERP_CALL_GET, .op = WIRE_FILE_GET, .limit = max, .path = path, .len = len };
+    struct interp__order o = { .kind = INTERP_CALL_GET, .op = WIRE_FILE_GET, .limit = max, .path = path, .len = len };
     if (s && !max)
         return interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "max is 0: INTERP_FOREVER says that no file is too large");
-    return start(s, &o, call, err);
+    return interp__file_start(s, &o, call, err);
 }
 interp_status interp_session_list_start(interp_session *s, const void *path, size_t len, uint32_t flags, uint64_t max, interp_call **call, interp_error **err)
 {
-    struct order o = { .kind = INTERP_CALL_LIST, .op = WIRE_FILE_LIST, .flags = flags, .may = INTERP_FILE_RECURSIVE, .limit = max, .path = path, .len = len };
+    struct interp__order o = { .kind = INTERP_CALL_LIST, .op = WIRE_FILE_LIST, .flags = flags, .may = INTERP_FILE_RECURSIVE, .limit = max, .path = path, .len = len };
     if (s && (!max || max > LIST_MAX))
         return interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "a list has 1 to %d entries", LIST_MAX);
-    return start(s, &o, call, err);
+    return interp__file_start(s, &o, call, err);
 }
 interp_status interp_session_stat_start(interp_session *s, const void *path, size_t len, interp_call **call, interp_error **err)
 {
-    struct order o = { .kind = INTERP_CALL_STAT, .op = WIRE_FILE_STAT, .path = path, .len = len };
-    return start(s, &o, call, err);
+    struct interp__order o = { .kind = INTERP_CALL_STAT, .op = WIRE_FILE_STAT, .path = path, .len = len };
+    return interp__file_start(s, &o, call, err);
 }
 interp_status interp_session_mkdir_start(interp_session *s, const void *path, size_t len, uint32_t flags, interp_call **call, interp_error **err)
 {
-    struct order o = { .kind = INTERP_CALL_MKDIR, .op = WIRE_FILE_MKDIR, .flags = flags, .may = INTERP_FILE_PARENTS, .mode = 0755, .path = path, .len = len };
-    return start(s, &o, call, err);
+    struct interp__order o = { .kind = INTERP_CALL_MKDIR, .op = WIRE_FILE_MKDIR, .flags = flags, .may = INTERP_FILE_PARENTS, .mode = 0755, .path = path, .len = len };
+    return interp__file_start(s, &o, call, err);
 }
 interp_status interp_session_rename_start(interp_session *s, const void *from, size_t from_len, const void *to, size_t to_len, uint32_t flags, interp_call **call, interp_error **err)
 {
-    struct order o = { .kind = INTERP_CALL_RENAME, .op = WIRE_FILE_RENAME, .flags = flags, .may = INTERP_FILE_KEEP, .path = from, .len = from_len, .other = to, .other_len = to_len };
-    return start(s, &o, call, err);
+    struct interp__order o = { .kind = INTERP_CALL_RENAME, .op = WIRE_FILE_RENAME, .flags = flags, .may = INTERP_FILE_KEEP, .path = from, .len = from_len, .other = to, .other_len = to_len };
+    return interp__file_start(s, &o, call, err);
 }
 interp_status interp_session_remove_start(interp_session *s, const void *path, size_t len, uint32_t flags, interp_call **call, interp_error **err)
 {
-    struct order o = { .kind = INTERP_CALL_REMOVE, .op = WIRE_FILE_REMOVE, .flags = flags, .may = INTERP_FILE_RECURSIVE, .path = path, .len = len };
-    return start(s, &o, call, err);
+    struct interp__order o = { .kind = INTERP_CALL_REMOVE, .op = WIRE_FILE_REMOVE, .flags = flags, .may = INTERP_FILE_RECURSIVE, .path = path, .len = len };
+    return interp__file_start(s, &o, call, err);
 }
 
 /* ---- blocking forms */
@@ -173,7 +178,7 @@ void interp_content_free(interp_content *c)
     interp__free(&m, c);
 }
 
-static interp_status blocking(struct interp_session *s, interp_error **err)
+interp_status interp__file_blocking(struct interp_session *s, interp_error **err)
 {
     return s ? interp__loop_refuse(s->ctx, err) : interp__fail(NULL, err, INTERP_E_INVAL, "argument", "the session is NULL");
 }
@@ -185,47 +190,114 @@ static interp_status put_some(interp_call *c, const uint8_t *p, size_t n, size_t
     interp_status st = interp__call_enter(c, &in, NULL);
     if (st)
         return st;
+    *taken = 0;
     st = interp__file_write(c, p, n, 0, taken, NULL);
     if (in)
         interp__session_leave(in);
     return st;
 }
 
+/* More of what is put, when it comes from a descriptor. */
+static interp_status read_more(const struct interp__mem *m, int fd, uint8_t *block, const uint8_t **p, size_t *n, interp_error **err)
+{
+    ssize_t r;
+    struct pollfd wait = { fd, POLLIN, 0 };
+    while ((r = read(fd, block, BLOCK)) < 0 && (errno == EINTR || errno == EAGAIN))
+        if (errno == EAGAIN)
+            poll(&wait, 1, -1);
+    if (r < 0) {
+        struct interp__fault fault = { INTERP_E_IO, "host-file", NULL, errno, 0 };
+        return interp__fail_with(m, err, &fault, "what is to be put can't be read: %s; what came before may have been placed", strerror(errno));
+    }
+    *p = block;
+    *n = (size_t)r;
+    return INTERP_OK;
+}
+
+/* A pipe that nobody reads is an error here, and no signal to the program. */
+static interp_status write_out(const struct interp__mem *m, int fd, const uint8_t *p, size_t n, interp_error **err)
+{
+    sigset_t pipe_only, before, pending;
+    struct pollfd wait = { fd, POLLOUT, 0 };
+    int e = 0;
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    sigpending(&pending);
+    int ours = !sigismember(&pending, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    while (n && !e) {
+        ssize_t r = write(fd, p, n);
+        if (r > 0)
+            p += r, n -= (size_t)r;
+        else if (r < 0 && errno == EAGAIN)
+            poll(&wait, 1, -1);
+        else if (!r || errno != EINTR)
+            e = r ? errno : ENOSPC;
+    }
+    if (e == EPIPE && ours) {
+        static const struct timespec now;
+        while (sigtimedwait(&pipe_only, NULL, &now) < 0 && errno == EINTR)
+            ;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!e)
+        return INTERP_OK;
+    struct interp__fault fault = { INTERP_E_IO, "host-file", NULL, e, 0 };
+    return interp__fail_with(m, err, &fault, "what is got can't be written: %s", strerror(e));
+}
+
 /* Waits for the end of a call, with the bytes to go and those that come; frees it. */
-static interp_status complete(struct interp_session *s, interp_call *c, const uint8_t *p, size_t n, int json, interp_content **out, interp_error **err)
+interp_status interp__file_complete(struct interp_session *s, interp_call *c, const struct interp__flow *w, int json, interp_content **out, interp_error **err)
 {
     struct interp__mem m = s->mem;
     interp_status st = INTERP_OK, next = INTERP_AGAIN;
-    int put = interp_call_kind(c) == INTERP_CALL_PUT, ended = 0, bad = 0;
+    const uint8_t *p = w->p;
+    size_t n = w->n;
+    int put = interp_call_kind(c) == INTERP_CALL_PUT || interp_call_kind(c) == INTERP_CALL_PUT_TAR, ended = 0, whole = !put || w->fd < 0;
+    uint8_t *block = whole ? NULL : interp__resize(&m, NULL, BLOCK);
     interp_content *k = out ? interp__alloc(&m, sizeof *k) : NULL;
     if (k) {
         k->mem = m;
         interp__buf_init(&k->data, &k->mem);
-    } else if (out)
+    }
+    if ((out && !k) || (!whole && !block))
         st = interp__nomem(err);
     while (!st && next == INTERP_AGAIN) {
-        size_t taken = 0;
-        while (put && n && !(st = put_some(c, p, n, &taken)) && taken)
-            p += taken, n -= taken;
-        if (put && !n && !st && !ended)
-            st = interp_call_write_end(c, NULL), ended = 1;
-        if (st == INTERP_E_CLOSED)
-            st = INTERP_OK, n = 0, put = 0;        /* it has failed: the call knows why */
-        if (st) {
-            interp__fail(&m, err, st, "put", "the content could not be handed on");
-            break;
+        size_t taken = 1;
+        while (put && taken && !st && (n || !whole)) {
+            if (!n) {
+                if ((st = read_more(&m, w->fd, block, &p, &n, err)))
+                    break;
+                whole = !n;
+            } else if (!(st = put_some(c, p, n, &taken)))
+                p += taken, n -= taken;
+            if (st == INTERP_E_CLOSED)
+                st = INTERP_OK, n = 0, put = 0;        /* it has failed: the call knows why */
+            else if (st)
+                interp__fail(&m, err, st, "put", "the content could not be handed on");
         }
-        if ((st = interp_call_wait(c, INTERP_FOREVER, 0, err)))
+        if (put && !n && whole && !st && !ended) {
+            st = interp_call_write_end(c, NULL);
+            ended = 1;
+            if (st == INTERP_E_CLOSED)
+                st = INTERP_OK, put = 0;
+            else if (st)
+                interp__fail(&m, err, st, "put", "the content could not be ended");
+        }
+        if (st || (st = interp_call_wait(c, INTERP_FOREVER, 0, err)))
             break;
         const interp_event *e;
-        while ((next = interp_call_next(c, &e)) == INTERP_OK) {
+        while (!st && (next = interp_call_next(c, &e)) == INTERP_OK) {
             size_t len;
             const void *data = interp_event_data(e, &len);
-            if (k && !json && interp_event_type(e) == INTERP_EV_DATA)
+            if (interp_event_type(e) != INTERP_EV_DATA)
+                continue;
+            if (w->fd >= 0)
+                st = write_out(&m, w->fd, data, len, err);
+            else if (k && !json)
                 interp__buf_add(&k->data, data, len);
         }
-        bad = k && k->data.bad;
-        if (bad)
+        if (!st && k && k->data.bad)
             st = interp__nomem(err);
     }
     if (!st)
@@ -238,6 +310,7 @@ static interp_status complete(struct interp_session *s, interp_call *c, const ui
     if (!st && k && !interp__buf_text(&k->data))
         st = interp__nomem(err);
     interp_call_free(c);
+    interp__free(&m, block);
     if (st)
         interp_content_free(k);
     else if (out)
@@ -245,16 +318,22 @@ static interp_status complete(struct interp_session *s, interp_call *c, const ui
     return st;
 }
 
+static interp_status complete(struct interp_session *s, interp_call *c, const uint8_t *p, size_t n, int json, interp_content **out, interp_error **err)
+{
+    struct interp__flow w = { p, n, -1 };
+    return interp__file_complete(s, c, &w, json, out, err);
+}
+
 static interp_status out_needed(struct interp_session *s, interp_content **out, interp_error **err)
 {
-    interp_status st = blocking(s, err);
+    interp_status st = interp__file_blocking(s, err);
     return st || out ? st : interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "out is NULL");
 }
 
 interp_status interp_session_put(interp_session *s, const void *path, size_t len, uint32_t mode, const void *p, size_t n, interp_error **err)
 {
     interp_call *c;
-    interp_status st = blocking(s, err);
+    interp_status st = interp__file_blocking(s, err);
     if (!st && !p && n)
         st = interp__fail(&s->mem, err, INTERP_E_INVAL, "argument", "the content is NULL");
     if (!st)
@@ -288,7 +367,7 @@ interp_status interp_session_stat(interp_session *s, const void *path, size_t le
 interp_status interp_session_mkdir(interp_session *s, const void *path, size_t len, uint32_t flags, interp_error **err)
 {
     interp_call *c;
-    interp_status st = blocking(s, err);
+    interp_status st = interp__file_blocking(s, err);
     if (!st)
         st = interp_session_mkdir_start(s, path, len, flags, &c, err);
     return st ? st : complete(s, c, NULL, 0, 1, NULL, err);
@@ -296,7 +375,7 @@ interp_status interp_session_mkdir(interp_session *s, const void *path, size_t l
 interp_status interp_session_rename(interp_session *s, const void *from, size_t from_len, const void *to, size_t to_len, uint32_t flags, interp_error **err)
 {
     interp_call *c;
-    interp_status st = blocking(s, err);
+    interp_status st = interp__file_blocking(s, err);
     if (!st)
         st = interp_session_rename_start(s, from, from_len, to, to_len, flags, &c, err);
     return st ? st : complete(s, c, NULL, 0, 1, NULL, err);
@@ -304,7 +383,7 @@ interp_status interp_session_rename(interp_session *s, const void *from, size_t 
 interp_status interp_session_remove(interp_session *s, const void *path, size_t len, uint32_t flags, interp_error **err)
 {
     interp_call *c;
-    interp_status st = blocking(s, err);
+    interp_status st = interp__file_blocking(s, err);
     if (!st)
         st = interp_session_remove_start(s, path, len, flags, &c, err);
     return st ? st : complete(s, c, NULL, 0, 1, NULL, err);

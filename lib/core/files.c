@@ -1,5 +1,6 @@
 /* files.c - work on files as the session carries it: asked for, fed, answered, given up. The API is in fileapi.c, lists become JSON in listing.c. */
 #include "core.h"
+#include "core/tree.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ void interp__file_free(struct interp_session *s, struct interp__file *f)
     interp__buf_free(&f->reply);
     interp__free(&s->mem, f->path);
     interp__free(&s->mem, f->other);
+    interp__tree_free(f->tree);
     interp__free(&s->mem, f);
 }
 
@@ -84,7 +86,11 @@ void interp__files_send(struct interp_session *s)
 
 void interp__file_pump(struct interp_session *s, struct interp__file *f)
 {
-    if (f->cancelled || f->input_ended || f->op != WIRE_FILE_PUT)
+    if (f->cancelled || f->input_ended || (f->op != WIRE_FILE_PUT && f->op != WIRE_FILE_UNPACK))
+        return;
+    if (f->tree && f->tree->walk)
+        interp__tree_fill(s, f, QUEUE / 2);
+    if (f->cancelled)
         return;
     if (f->input.len) {
         f->input_at = interp__peer_send(s, f->channel, f->input.p, f->input.len, f->input_at, &f->tx_credit, !f->input_closed);
@@ -144,6 +150,22 @@ static interp_status input_of(struct interp_call *c, struct interp__file **f, in
     return INTERP_OK;
 }
 
+/* What it refuses, the end of the call says. */
+static interp_status tree_write(struct interp_session *s, struct interp__file *f, const uint8_t *p, size_t n, size_t *taken)
+{
+    struct interp_call *c = f->call;
+    interp__tree_write(s, f, p, n, QUEUE, taken);
+    if ((f = c->file) && !f->cancelled) {
+        f->taken += *taken;
+        f->heard = interp__now();
+        f->want_room |= *taken < n;
+    } else
+        *taken = n;
+    interp__session_flush(s);
+    interp__loop_poke(&s->ctx->loop);
+    return INTERP_OK;
+}
+
 interp_status interp__file_write(struct interp_call *c, const void *p, size_t n, int queue, size_t *taken, interp_error **err)
 {
     struct interp_session *s = c->session;
@@ -156,6 +178,8 @@ interp_status interp__file_write(struct interp_call *c, const void *p, size_t n,
         return interp__fail(m, err, INTERP_E_INVAL, "input-ended", "interp_call_write after interp_call_write_end");
     if (f->size != INTERP_UNKNOWN && n > f->size - f->taken)
         return interp__fail(m, err, INTERP_E_INVAL, "put-size", "the put was announced with %" PRIu64 " bytes; %" PRIu64 " have been written, and %zu more are too many", f->size, f->taken, n);
+    if (f->tree)
+        return tree_write(s, f, p, n, taken);
     size_t at = 0, was = 0;
     f->heard = interp__now();
     f->unqueued = !queue;
@@ -199,7 +223,7 @@ interp_status interp__file_write_end(struct interp_call *c, interp_error **err)
         if (err)
             *err = interp__error_copy(&s->mem, why);
         give_up(s, f, why);
-    } else {
+    } else if (!f->tree || !interp__tree_ended(s, f)) {
         f->input_closed = 1;
         f->want_room = 0;
         f->heard = interp__now();
@@ -223,6 +247,17 @@ int interp__file_data(struct interp_session *s, struct interp__file *f, const ui
             return -1;
         interp__peer_credit(s, f->channel, (uint32_t)n);
         return 0;
+    }
+    if (f->op == WIRE_FILE_UNPACK) {  /* which record it could not have */
+        f->heard = interp__now();
+        if (n > WIRE_ENTRY + WIRE_PATH_MAX - f->reply.len)
+            return -1;
+        interp__buf_add(&f->reply, p, n);
+        return 0;
+    }
+    if (f->op == WIRE_FILE_PACK) {
+        f->heard = interp__now();
+        return !c || c->done || f->cancelled ? 0 : interp__tree_data(s, f, p, n);
     }
     if (f->op != WIRE_FILE_GET && f->op != WIRE_FILE_LIST && f->op != WIRE_FILE_STAT)
         return -1;
@@ -288,11 +323,11 @@ static const struct meaning { uint16_t number; interp_status code; const char *r
 
 static const char *verb(uint8_t op)
 {
-    static const char *const verbs[] = { "", "put", "get", "list", "stat", "mkdir", "rename", "remove" };
+    static const char *const verbs[] = { "", "put", "get", "list", "stat", "mkdir", "rename", "remove", "", "", "get", "put" };
     return op < sizeof verbs / sizeof *verbs ? verbs[op] : "";
 }
 
-static interp_error *refusal(struct interp_session *s, const struct interp__file *f, uint16_t number)
+static interp_error *refusal(struct interp_session *s, const struct interp__file *f, uint16_t number, uint64_t placed)
 {
     const struct meaning *m = NULL;
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings && !m; i++)
@@ -309,9 +344,20 @@ static interp_error *refusal(struct interp_session *s, const struct interp__file
         interp__buf_str(&name, " to ");
         interp__json_text(&name, s->redacted.p, s->redacted.len);
     }
+    struct wire_in in;
+    struct wire_entry e;
+    interp__wire_in_init(&in, f->reply.p, f->reply.len);
+    if (f->op == WIRE_FILE_UNPACK && !interp__wire_get_entry(&in, &e)) {
+        interp__redact_text(s, e.path.p, e.path.len);
+        interp__buf_str(&name, ": ");
+        interp__json_text(&name, s->redacted.p, s->redacted.len);
+    }
     interp__redact_forget(s);
-    const char *text = interp__buf_text(&name);
-    interp__fail_with(&s->mem, &why, &fault, "%s %s: %s", verb(f->op), text ? text : "", m ? m->words : "the sandbox's system refused it");
+    const char *text = interp__buf_text(&name), *words = m ? m->words : "the sandbox's system refused it";
+    if (f->op == WIRE_FILE_UNPACK || (f->tree && f->tree->lands))
+        interp__fail_with(&s->mem, &why, &fault, "%s %s: %s; %" PRIu64 " entries have been placed", verb(f->op), text ? text : "", words, f->op == WIRE_FILE_UNPACK ? placed : f->tree->placed);
+    else
+        interp__fail_with(&s->mem, &why, &fault, "%s %s: %s", verb(f->op), text ? text : "", words);
     interp__buf_free(&name);
     return why;
 }
@@ -320,7 +366,9 @@ static interp_status describe(struct interp_session *s, const struct interp__fil
 {
     if (f->op == WIRE_FILE_LIST)
         return interp__listing(s, m, &f->reply, j);
-    if (f->op == WIRE_FILE_MKDIR)
+    if (f->tree)
+        interp__tree_json(f->tree, m->more, j);
+    else if (f->op == WIRE_FILE_MKDIR)
         interp__buf_fmt(j, "{\"created\":%s}", m->count ? "true" : "false");
     else if (f->op == WIRE_FILE_REMOVE)
         interp__buf_fmt(j, "{\"removed\":%" PRIu64 "}", m->count);
@@ -341,12 +389,12 @@ static interp_status describe(struct interp_session *s, const struct interp__fil
 /* For the audit trail: what went in, came out or was changed. */
 static void record(struct interp_session *s, const struct interp__file *f, const struct wire_file_done *m)
 {
-    static const char *const names[] = { [WIRE_FILE_PUT] = "put", [WIRE_FILE_GET] = "get", [WIRE_FILE_MKDIR] = "mkdir", [WIRE_FILE_RENAME] = "rename", [WIRE_FILE_REMOVE] = "remove" };
+    static const char *const names[] = { [WIRE_FILE_PUT] = "put", [WIRE_FILE_GET] = "get", [WIRE_FILE_MKDIR] = "mkdir", [WIRE_FILE_RENAME] = "rename", [WIRE_FILE_REMOVE] = "remove", [WIRE_FILE_PACK] = "get_tree", [WIRE_FILE_UNPACK] = "put_tree" };
     const char *name = f->op < sizeof names / sizeof *names ? names[f->op] : NULL;
     if (!s->audit || !name)
         return;
-    interp_error *why = m->error ? refusal(s, f, m->error) : NULL;
-    interp__audit_transfer(s, name, f->path, f->path_len, f->op == WIRE_FILE_PUT ? f->taken : f->op == WIRE_FILE_GET ? f->offset : INTERP_UNKNOWN, NULL, why, NULL);
+    interp_error *why = f->tree && f->tree->failed ? interp__tree_error(s, f, m->count) : m->error ? refusal(s, f, m->error, m->count) : NULL;
+    interp__audit_transfer(s, name, f->path, f->path_len, f->tree ? f->tree->bytes : f->op == WIRE_FILE_PUT ? f->taken : f->op == WIRE_FILE_GET ? f->offset : INTERP_UNKNOWN, NULL, why, NULL);
     interp_error_free(why);
 }
 
@@ -359,12 +407,16 @@ int interp__file_done(struct interp_session *s, const struct wire_file_done *m)
     interp_error *why = NULL;
     if (!f->cancelled && !m->error &&
         ((f->op == WIRE_FILE_PUT && (!f->input_ended || m->size != f->taken)) || (f->op == WIRE_FILE_GET && m->size != f->offset) || (f->op == WIRE_FILE_LIST && m->count > f->limit) ||
-         (f->op == WIRE_FILE_DIFF && f->reply.len)))   /* the start of a record, whose end never comes */
+         (f->op == WIRE_FILE_DIFF && f->reply.len) || (f->tree && !interp__tree_whole(f, m->count))))   /* the start of a record, whose end never comes */
         return -1;
+    if (f->tree && !f->cancelled && !m->error && c && !c->done)
+        interp__tree_finish(s, f);
     record(s, f, m);
     if (c && !c->done) {
-        if (m->error)
-            why = refusal(s, f, m->error);
+        if (f->tree && f->tree->failed)
+            why = interp__tree_error(s, f, m->count);
+        else if (m->error)
+            why = refusal(s, f, m->error, m->count);
         else if (!f->cancelled) {
             interp_status st = describe(s, f, m, &c->json);
             if (st == INTERP_E_NOMEM) {
@@ -380,8 +432,8 @@ int interp__file_done(struct interp_session *s, const struct wire_file_done *m)
     uint8_t op = f->op;
     int look = op == WIRE_FILE_SNAP || op == WIRE_FILE_DIFF;
     if (e && m->error && !f->cancelled && !look)
-        why = refusal(s, f, m->error);
-    if (!look && op != WIRE_FILE_GET && op != WIRE_FILE_LIST && op != WIRE_FILE_STAT)
+        why = refusal(s, f, m->error, m->count);
+    if (!look && op != WIRE_FILE_GET && op != WIRE_FILE_LIST && op != WIRE_FILE_STAT && op != WIRE_FILE_PACK)
         interp__changes_touched(s);
     take_out(s, f);
     interp__file_free(s, f);
@@ -399,11 +451,12 @@ static uint64_t deadline(const struct interp_session *s, const struct interp__fi
 {
     if (f->exec)
         return interp__changes_deadline(f);
-    if (!f->call || f->call->done || f->cancelled)
+    int stopping = f->tree && f->tree->failed;     /* the sandbox is still to say how far it was */
+    if (!f->call || f->call->done || (f->cancelled && !stopping))
         return INTERP__NEVER;
-    if (f->op == WIRE_FILE_PUT && f->sent && !f->input_closed && !f->input.len && !f->want_room)
+    if ((f->op == WIRE_FILE_PUT || f->op == WIRE_FILE_UNPACK) && f->sent && !stopping && !f->input_closed && !f->input.len && !f->want_room)
         return INTERP__NEVER;         /* it is the host that has not written */
-    if (f->op == WIRE_FILE_GET && f->call->events)
+    if ((f->op == WIRE_FILE_GET || f->op == WIRE_FILE_PACK) && f->call->events && !stopping)
         return INTERP__NEVER;         /* ... or not pulled */
     return interp__after(f->heard, interp__ms(s->v.timeout));
 }
@@ -419,6 +472,10 @@ void interp__files_deadline(struct interp_session *s, uint64_t now)
             return;                   /* the list may have changed; what else is due is soon again */
         }
         interp_error *why = NULL;
+        if (f->tree && f->tree->failed) {
+            interp__call_done(f->call, interp__tree_error(s, f, INTERP_UNKNOWN));
+            continue;
+        }
         interp__fail(&s->mem, &why, INTERP_E_TIMEOUT, "file-timeout", "the sandbox was silent about a %s for timeout_ms", verb(f->op));
         give_up(s, f, why);
     }

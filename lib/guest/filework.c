@@ -31,6 +31,11 @@ static uint64_t mtime_of(const struct statx_k *s)
     return (uint64_t)s->mtime.sec * NSEC + s->mtime.nsec;
 }
 
+void describe_entry(struct wire_entry *w, const struct statx_k *s)
+{
+    *w = (struct wire_entry){ .type = file_type_of(s->mode), .mode = s->mode & 07777, .size = s->size, .mtime_ns = mtime_of(s) };
+}
+
 static void describe(struct wire_file_done *d, const struct statx_k *s)
 {
     d->type = file_type_of(s->mode);
@@ -74,6 +79,14 @@ void send_record(const struct wire_entry *e)
     if (o.bad)
         sys_exit(94);
     record_len = (uint32_t)(o.p - record);
+}
+
+void send_beside(const void *p, size_t n)
+{
+    if (sizeof record - record_len < n)
+        send_records();
+    memcpy(record + record_len, p, n);
+    record_len += (uint32_t)n;
 }
 
 /* A pipe of this process's own stands between a file and the agent's: who moves bytes into a file or out of one holds its pipe's lock, and a slow file would hold the agent up.
@@ -172,6 +185,34 @@ static int message(size_t *n)         /* 1: one is in `order`, 0: none */
     return 1;
 }
 
+void source_took(struct intake *s, size_t n)
+{
+    struct iovec_k v = { &s->told, sizeof s->told };
+    struct msghdr_k taken = { .iov = &v, .iovlen = 1 };
+    s->got += n;
+    if (s->got < s->total && s->got - s->told >= TOLD_STEP) {
+        s->told = s->got;
+        sys_sendmsg(WORK_CONTROL, &taken, MSG_NOSIGNAL);
+    }
+}
+
+int source_wait(struct intake *s)
+{
+    struct pollfd_k p[2] = { { WORK_CONTROL, POLLIN, 0 }, { WORK_IN, s->total == UINT64_MAX ? POLLIN : 0, 0 } };
+    sys_ppoll(p, 2, NULL);
+    if (p[1].revents & POLLIN || !(p[0].revents | p[1].revents))
+        return 0;
+    size_t len;
+    int m = p[0].revents ? message(&len) : -1;
+    if (m < 0)
+        return -E_PIPE;               /* the agent is gone */
+    if (m && order[0] == WORK_CANCEL)
+        return -E_CANCELED;
+    if (m && order[0] == WORK_END && len == 9)
+        memcpy(&s->total, order + 1, sizeof s->total);
+    return 0;
+}
+
 /* n bytes of the own pipe into the file. */
 static long keep(int from, int fd, size_t n)
 {
@@ -195,44 +236,25 @@ static long keep(int from, int fd, size_t n)
 /* What the host sends, until its end: 0, or a negative error. Little is read; what goes on moves through the own pipe. */
 static int take(int fd, int own[2], uint64_t *size)
 {
-    uint64_t total = UINT64_MAX, got = 0, told = 0;
-    struct iovec_k v = { &told, sizeof told };
-    struct msghdr_k taken = { .iov = &v, .iovlen = 1 };
+    struct intake from = { .total = UINT64_MAX };
     int moves = 0;
-    while (got < total) {
+    while (from.got < from.total) {
         long n = moves ? sys_splice(WORK_IN, own[1], CHUNK, SPLICE_MOVE | SPLICE_NONBLOCK) : sys_read(WORK_IN, block, sizeof block);
         if (n == -E_INTR)
             continue;
         if (n > 0) {
-            got += (uint64_t)n;
-            if (got < total && got - told >= TOLD_STEP) {
-                told = got;
-                sys_sendmsg(WORK_CONTROL, &taken, MSG_NOSIGNAL);
-            }
+            source_took(&from, (size_t)n);
             long r = moves ? keep(own[0], fd, (size_t)n) : write_all(fd, block, (size_t)n);
             if (r < 0)
                 return (int)r;
             moves = moves || (n == sizeof block && own_pipe(own, WORK_IN) == 0);
             continue;
         }
-        if (n < 0 && n != -E_AGAIN)
-            return (int)n;
-        struct pollfd_k p[2] = { { WORK_CONTROL, POLLIN, 0 }, { WORK_IN, total == UINT64_MAX ? POLLIN : 0, 0 } };
-        sys_ppoll(p, 2, NULL);
-        if (p[1].revents & POLLIN)
-            continue;
-        if (!p[0].revents && !p[1].revents)
-            continue;
-        size_t len;
-        int m = p[0].revents ? message(&len) : -1;
-        if (m < 0)
-            return -E_PIPE;           /* the agent is gone */
-        if (m && order[0] == WORK_CANCEL)
-            return -E_CANCELED;
-        if (m && order[0] == WORK_END && len == 9)
-            memcpy(&total, order + 1, sizeof total);
+        int r = n < 0 && n != -E_AGAIN ? (int)n : source_wait(&from);
+        if (r < 0)
+            return r;
     }
-    *size = got;
+    *size = from.got;
     return 0;
 }
 
@@ -306,52 +328,6 @@ void level_enter(struct level *l, int fd, const char *name, uint32_t path_len)
     str_put(l->name, sizeof l->name, 0, name);
 }
 
-static int list(const char *path, int deep, uint64_t limit, struct wire_file_done *d)
-{
-    static char name[WORK_DEPTH * 256 + 256];
-    long r = 0;
-    uint32_t at = 0;
-    int fd = path_open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-    if (fd < 0)
-        return fd;
-    level_enter(&levels[0], fd, "", 0);
-    for (;;) {
-        struct level *l = &levels[at];
-        struct dirent_k *e = d->more && d->count >= limit ? NULL : level_next(l, &r);
-        if (!e) {
-            d->more |= r < 0;
-            sys_close(l->fd);
-            if (!at--)
-                break;
-            continue;
-        }
-        if (d->count >= limit) {
-            d->more = 1;
-            continue;
-        }
-        struct statx_k s;
-        uint32_t len = l->path_len;
-        if (sys_statx(l->fd, e->name, AT_SYMLINK_NOFOLLOW, &s) < 0)
-            continue;                 /* gone since */
-        if (len)
-            name[len++] = '/';
-        len = (uint32_t)str_put(name, sizeof name, len, e->name);
-        struct wire_entry w = { .type = file_type_of(s.mode), .mode = s.mode & 07777, .size = s.size, .mtime_ns = mtime_of(&s), .path = { (uint8_t *)name, (uint16_t)len } };
-        int below = -1;
-        if (deep && w.type == WIRE_TYPE_DIR) {
-            below = at + 1 < WORK_DEPTH ? (int)sys_openat(l->fd, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0) : -1;
-            if (below < 0)
-                w.flags = WIRE_ENTRY_CLOSED, d->more = 1;
-        }
-        send_record(&w);
-        d->count++;
-        if (below >= 0)
-            level_enter(&levels[++at], below, "", len);
-    }
-    send_records();
-    return 0;
-}
-
 static int look(const char *path, struct wire_file_done *d)
 {
     struct statx_k s;
@@ -369,7 +345,7 @@ static int look(const char *path, struct wire_file_done *d)
     return (int)r;
 }
 
-static int make_dir(const char *path, int parents, uint32_t mode, struct wire_file_done *d)
+int make_dir(const char *path, int parents, uint32_t mode, struct wire_file_done *d)
 {
     const char *name;
     struct statx_k s;
@@ -506,7 +482,7 @@ static int obey(const struct wire_file *m, const char *path, const char *other, 
     case WIRE_FILE_GET:
         return get(path, m->limit, d);
     case WIRE_FILE_LIST:
-        return list(path, deep, m->limit, d);
+        return tree_walk(path, deep, 0, m->limit, d);
     case WIRE_FILE_STAT:
         return look(path, d);
     case WIRE_FILE_MKDIR:
@@ -519,6 +495,10 @@ static int obey(const struct wire_file *m, const char *path, const char *other, 
         return changes_snap(d);
     case WIRE_FILE_DIFF:
         return changes_diff(m->limit, m->mode, d);
+    case WIRE_FILE_PACK:
+        return tree_walk(path, 1, 1, UINT64_MAX, d);
+    case WIRE_FILE_UNPACK:
+        return tree_unpack(path, m->flags & WIRE_FILE_KEEP, d);
     default:
         return -E_NOSYS;
     }

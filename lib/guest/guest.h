@@ -241,10 +241,19 @@ struct dirent_k *level_next(struct level *l, long *error);    /* but "." and "..
 void send_bytes(const void *p, size_t n);                     /* to the agent */
 void send_record(const struct wire_entry *e);
 void send_records(void);                                      /* those that wait for more */
+void send_beside(const void *p, size_t n);                    /* what belongs to the record before, at most 64 KiB */
+struct intake { uint64_t got, total, told; };                 /* what the host sends by WORK_IN; total: UINT64_MAX until it is known */
+void source_took(struct intake *s, size_t n);
+int  source_wait(struct intake *s);                           /* for more of it, or its end: 0, or a negative error */
+int  make_dir(const char *path, int parents, uint32_t mode, struct wire_file_done *d);
+void describe_entry(struct wire_entry *w, const struct statx_k *s);
 uint8_t file_type_of(uint16_t mode);
 /* changes.c */
 int changes_snap(struct wire_file_done *d);
 int changes_diff(uint64_t budget, uint32_t most, struct wire_file_done *d);
+/* tree.c */
+int tree_walk(const char *path, int deep, int content, uint64_t limit, struct wire_file_done *d);   /* a list; content: a pack */
+int tree_unpack(const char *path, int keep, struct wire_file_done *d);
 /* filepath.c: names to descriptors, in the process above */
 void paths_init(void);
 int  path_open(const char *path, int flags);                  /* the flags of open, descriptor or negative error */

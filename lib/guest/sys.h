@@ -215,17 +215,17 @@ void close_but(const int *keep, int n, int from);                     /* closes 
 
 /* ---- boot.c, root.c, lock.c (local mode); files */
 #if defined(__x86_64__)
-enum { NR_fchmod = 91, NR_splice = 275, NR_renameat2 = 316 };
+enum { NR_fchmod = 91, NR_splice = 275, NR_renameat2 = 316, NR_linkat = 265, NR_utimensat = 280 };
 enum { NR_getcwd = 79, NR_fchownat = 260, NR_sched_setscheduler = 144, NR_sched_setaffinity = 203 };
 #else
-enum { NR_fchmod = 52, NR_splice = 76, NR_renameat2 = 276 };
+enum { NR_fchmod = 52, NR_splice = 76, NR_renameat2 = 276, NR_linkat = 37, NR_utimensat = 88 };
 enum { NR_getcwd = 17, NR_fchownat = 54, NR_sched_setscheduler = 119, NR_sched_setaffinity = 122 };
 #endif
 enum { MS_RDONLY = 1, MS_NOSUID = 2, MS_NODEV = 4, MS_NOEXEC = 8, MS_REMOUNT = 32, MS_BIND = 4096, MS_REC = 16384, MS_PRIVATE = 1 << 18, MNT_DETACH = 2 };
 enum { MOUNT_ATTR_RDONLY = 1, MOUNT_ATTR_NOSUID = 2, MOUNT_ATTR_NODEV = 4, MOUNT_ATTR_NOEXEC = 8 };
 enum { OPEN_TREE_CLONE = 1, MOVE_MOUNT_F_EMPTY_PATH = 4, MOVE_MOUNT_T_EMPTY_PATH = 0x40, FSOPEN_CLOEXEC = 1, FSMOUNT_CLOEXEC = 1, FSCONFIG_SET_STRING = 1, FSCONFIG_CMD_CREATE = 6 };
 enum { RESOLVE_NO_MAGICLINKS = 2, RESOLVE_NO_SYMLINKS = 4, RESOLVE_BENEATH = 8 };
-enum { DT_DIR = 4, F_SETPIPE_SZ = 1031, SPLICE_MOVE = 1, SPLICE_NONBLOCK = 2, RENAME_NOREPLACE = 1 };
+enum { DT_DIR = 4, F_SETPIPE_SZ = 1031, SPLICE_MOVE = 1, SPLICE_NONBLOCK = 2, RENAME_NOREPLACE = 1, UTIME_OMIT = 0x3ffffffe };
 enum { CLONE_NEWNS = 0x20000, CLONE_NEWCGROUP = 0x2000000, CLONE_NEWUSER = 0x10000000 };
 enum { PR_GET_DUMPABLE = 3, PR_GET_SECCOMP = 21, PR_GET_NO_NEW_PRIVS = 39, SECCOMP_SET_MODE_FILTER = 1, KEYCTL_JOIN_SESSION_KEYRING = 1, AF_INET = 2, SIOCSIFFLAGS = 0x8914 };
 struct mount_attr_k { uint64_t set, clear, propagation, userns_fd; };
@@ -252,6 +252,8 @@ static inline long sys_splice(int from, int to, size_t n, unsigned flags) { retu
 static inline long sys_fchmod(int fd, uint32_t mode) { return sc2(NR_fchmod, fd, (long)mode); }
 static inline long sys_symlinkat(const char *target, int dir, const char *p) { return sc3(NR_symlinkat, PTR(target), dir, PTR(p)); }
 static inline long sys_readlinkat(int dir, const char *p, char *buf, size_t n) { return sc4(NR_readlinkat, dir, PTR(p), PTR(buf), (long)n); }
+static inline long sys_linkat(int from, const char *old, int to, const char *name) { return sc5(NR_linkat, from, PTR(old), to, PTR(name), 0); }
+static inline long sys_utimensat(int dir, const char *p, const struct timespec_k t[2], int flags) { return sc4(NR_utimensat, dir, PTR(p), PTR(t), flags); }
 static inline long sys_unlinkat(int dir, const char *p, int flags) { return sc3(NR_unlinkat, dir, PTR(p), flags); }
 static inline long sys_setresuid(uint32_t id) { return sc3(NR_setresuid, (long)id, (long)id, (long)id); }
 static inline long sys_setresgid(uint32_t id) { return sc3(NR_setresgid, (long)id, (long)id, (long)id); }

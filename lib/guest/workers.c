@@ -19,6 +19,11 @@ static struct worker {
 } workers[WORKERS];
 static int busy;
 
+static int feeds(uint8_t op)          /* the host sends bytes for it */
+{
+    return op == WIRE_FILE_PUT || op == WIRE_FILE_UNPACK;
+}
+
 static unsigned index_of(const struct worker *w)
 {
     return (unsigned)(w - workers);
@@ -173,7 +178,7 @@ static void finish(struct worker *w, uint16_t error)
     for (struct worker *o = workers; o < KEEPER; o++)
         idle += o->stage == W_IDLE;
     /* what it has not read would be the next one's; one that waits is enough, beside the keeper */
-    if (error || w->stop_at || (w->done.d.error && w->op == WIRE_FILE_PUT) || (idle > 1 && w != KEEPER))
+    if (error || w->stop_at || (w->done.d.error && feeds(w->op)) || (idle > 1 && w != KEEPER))
         end(w);
 }
 
@@ -233,7 +238,7 @@ void worker_cancel(uint16_t channel)
     if (!w || w->stop_at)
         return;
     w->stop_at = A.now + STOP_TIME;
-    if (w->op == WIRE_FILE_PUT && tell(w, WORK_CANCEL))
+    if (feeds(w->op) && tell(w, WORK_CANCEL))
         return;                       /* it takes away what is half made */
     finish(w, E_CANCELED);
 }
@@ -266,7 +271,7 @@ int worker_expects(const struct wire_frame *f)
     struct worker *w = by_channel(f->channel);
     if (!w)
         return 0;
-    if (w->in_end || w->op != WIRE_FILE_PUT)
+    if (w->in_end || !feeds(w->op))
         fatal("protocol", "DATA that FILE does not take");
     w->seen += f->size;
     w->expected = f->size;

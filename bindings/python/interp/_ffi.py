@@ -33,6 +33,10 @@ CTX_LOOP = 1
 FILE_PARENTS = 1
 FILE_RECURSIVE = 2
 FILE_KEEP = 4
+TREE_KEEP = 4
+TREE_LINKS = 8
+TREE_OUTSIDE = 16
+TREE_INTO = 32
 SESSION_OPENING = 1
 SESSION_OPEN = 2
 SESSION_SHUTDOWN = 3
@@ -51,6 +55,10 @@ CALL_STAT = 10
 CALL_MKDIR = 11
 CALL_RENAME = 12
 CALL_REMOVE = 13
+CALL_PUT_TAR = 17
+CALL_GET_TAR = 18
+CALL_PUT_DIR = 19
+CALL_GET_DIR = 20
 WAIT_INTR = 1
 EV_OUTPUT = 1
 EV_GAP = 2
@@ -197,6 +205,8 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_config_set_spill_bytes': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_spill_dir': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_timeout_ms': (_I32, _POINTER, _U64, _OUT),
+    'interp_config_set_tree_bytes': (_I32, _POINTER, _U64, _OUT),
+    'interp_config_set_tree_entries': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_user': (_I32, _POINTER, _TEXT, _OUT),
     'interp_config_set_value_bytes': (_I32, _POINTER, _U64, _OUT),
     'interp_config_set_workspace_bytes': (_I32, _POINTER, _U64, _OUT),
@@ -317,7 +327,12 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_session_exec': (_I32, _POINTER, _POINTER, _OUT, _OUT),
     'interp_session_exec_start': (_I32, _POINTER, _POINTER, _OUT, _OUT),
     'interp_session_get': (_I32, _POINTER, _POINTER, _SIZE, _U64, _OUT, _OUT),
+    'interp_session_get_dir': (_I32, _POINTER, _POINTER, _SIZE, _U32, _U64, _TEXT, _OUT, _OUT),
+    'interp_session_get_dir_start': (_I32, _POINTER, _POINTER, _SIZE, _U32, _U64, _TEXT, _OUT, _OUT),
     'interp_session_get_start': (_I32, _POINTER, _POINTER, _SIZE, _U64, _OUT, _OUT),
+    'interp_session_get_tar': (_I32, _POINTER, _POINTER, _SIZE, _U32, _U64, _OUT, _OUT),
+    'interp_session_get_tar_fd': (_I32, _POINTER, _POINTER, _SIZE, _U32, _U64, _I32, _OUT, _OUT),
+    'interp_session_get_tar_start': (_I32, _POINTER, _POINTER, _SIZE, _U32, _U64, _OUT, _OUT),
     'interp_session_info_json': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_session_kernel_delete': (_I32, _POINTER, _TEXT, _TEXT, _OUT),
     'interp_session_kernel_delete_start': (_I32, _POINTER, _TEXT, _TEXT, _OUT, _OUT),
@@ -333,7 +348,12 @@ PROTOTYPES: Dict[str, Tuple[Any, ...]] = {
     'interp_session_probe_start': (_I32, _POINTER, _OUT, _OUT),
     'interp_session_probe_text': (_POINTER, _POINTER, _SIZE_OUT),
     'interp_session_put': (_I32, _POINTER, _POINTER, _SIZE, _U32, _POINTER, _SIZE, _OUT),
+    'interp_session_put_dir': (_I32, _POINTER, _POINTER, _SIZE, _U32, _TEXT, _OUT, _OUT),
+    'interp_session_put_dir_start': (_I32, _POINTER, _POINTER, _SIZE, _U32, _TEXT, _OUT, _OUT),
     'interp_session_put_start': (_I32, _POINTER, _POINTER, _SIZE, _U64, _U32, _OUT, _OUT),
+    'interp_session_put_tar': (_I32, _POINTER, _POINTER, _SIZE, _U32, _POINTER, _SIZE, _OUT, _OUT),
+    'interp_session_put_tar_fd': (_I32, _POINTER, _POINTER, _SIZE, _U32, _I32, _OUT, _OUT),
+    'interp_session_put_tar_start': (_I32, _POINTER, _POINTER, _SIZE, _U32, _OUT, _OUT),
     'interp_session_redact_add': (_I32, _POINTER, _TEXT, _POINTER, _SIZE, _OUT),
     'interp_session_redact_add_pattern': (_I32, _POINTER, _TEXT, _TEXT, _SIZE, _OUT),
     'interp_session_redact_set_detector': (_I32, _POINTER, _TEXT, _U64, _OUT),
@@ -440,6 +460,8 @@ class Library:
     interp_config_set_spill_bytes: Any
     interp_config_set_spill_dir: Any
     interp_config_set_timeout_ms: Any
+    interp_config_set_tree_bytes: Any
+    interp_config_set_tree_entries: Any
     interp_config_set_user: Any
     interp_config_set_value_bytes: Any
     interp_config_set_workspace_bytes: Any
@@ -560,7 +582,12 @@ class Library:
     interp_session_exec: Any
     interp_session_exec_start: Any
     interp_session_get: Any
+    interp_session_get_dir: Any
+    interp_session_get_dir_start: Any
     interp_session_get_start: Any
+    interp_session_get_tar: Any
+    interp_session_get_tar_fd: Any
+    interp_session_get_tar_start: Any
     interp_session_info_json: Any
     interp_session_kernel_delete: Any
     interp_session_kernel_delete_start: Any
@@ -576,7 +603,12 @@ class Library:
     interp_session_probe_start: Any
     interp_session_probe_text: Any
     interp_session_put: Any
+    interp_session_put_dir: Any
+    interp_session_put_dir_start: Any
     interp_session_put_start: Any
+    interp_session_put_tar: Any
+    interp_session_put_tar_fd: Any
+    interp_session_put_tar_start: Any
     interp_session_redact_add: Any
     interp_session_redact_add_pattern: Any
     interp_session_redact_set_detector: Any

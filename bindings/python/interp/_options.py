@@ -38,6 +38,8 @@ CONFIG = {
     'actor': str,
     'change_set': bool,
     'fetch_files_bytes': int,
+    'tree_bytes': int,
+    'tree_entries': int,
 }
 
 REQUEST = {

@@ -95,6 +95,11 @@ class ConfigOptions(TypedDict, total=False):
     # With change_set: bytes of content of created and changed files that come with a result, each file whole or not at all. When not set:
     # none.
     fetch_files_bytes: Optional[int]
+    # Bytes that the files of a tree may have together when it is put or got as a whole. What is packed counts as it is unpacked. Default
+    # 1073741824.
+    tree_bytes: Optional[int]
+    # Files, directories and links that such a tree may have. Default 100000.
+    tree_entries: Optional[int]
     # One-shot languages to add, each a dict with name, file, compile, run and so on, as interp_config_add_language takes them.
     languages: Optional[Sequence[Mapping[str, Any]]]
 
