@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import interp_host
 import mounts
 import runner
+import trees
 
 MIB = 1 << 20
 PRELUDE = '''import ctypes,os,errno,sys
@@ -58,7 +59,7 @@ def expect(condition, *words):
         raise AssertionError(' '.join(str(w) for w in words))
 
 
-class Attacks(mounts.MountAttacks):
+class Attacks(mounts.MountAttacks, trees.TreeAttacks):
     def __init__(self, host, options):
         self.host, self.options = host, options
         self.mark = 'INTERP_TEST_MARK=%s' % uuid.uuid4().hex

@@ -70,6 +70,11 @@ static void take(struct agent *a)
             a->base = e.base;
             a->started = 1;
             a->execs++;
+        } else if (f.type == WIRE_FILE) {
+            struct wire_file m;
+            FUZZ_CHECK(interp__wire_get_file(&f, &m) == 0);
+            a->base = m.channel;
+            a->started = 1;
         }
     }
     memmove(a->in, a->in + at, a->nin - at);
@@ -171,7 +176,7 @@ static int turn(interp_ctx *x, interp_call *k)
         while ((st = interp_call_next(k, &ev)) == INTERP_OK) {
             size_t n;
             (void)interp_event_data(ev, &n);
-            FUZZ_CHECK(n <= 65536);
+            FUZZ_CHECK(n <= (interp_call_kind(k) == INTERP_CALL_GET_TAR ? 8u << 20 : 65536u));
         }
         if (st == INTERP_DONE)
             return 1;
@@ -199,6 +204,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(turn(x, k));
     FUZZ_CHECK(interp_call_finish(k, NULL, NULL) == INTERP_OK);
     interp_call_free(k);
+    if (mode & 8) {                                    /* a tree comes first, or one goes */
+        size_t taken;
+        k = NULL;
+        interp_status st = mode & 16 ? interp_session_put_tar_start(s, "t", 1, INTERP_TREE_LINKS, &k, NULL) :
+                                       interp_session_get_tar_start(s, "t", 1, mode & 32 ? INTERP_TREE_LINKS : 0, 1 << 20, &k, NULL);
+        FUZZ_CHECK(st == INTERP_OK);
+        if (mode & 16) {
+            st = interp_call_write(k, data, size, &taken, NULL);
+            FUZZ_CHECK(st == INTERP_OK || st == INTERP_E_CLOSED);
+            st = interp_call_write_end(k, NULL);
+            FUZZ_CHECK(st == INTERP_OK || st == INTERP_E_CLOSED);
+        }
+        FUZZ_CHECK(turn(x, k));
+        st = interp_call_finish(k, NULL, NULL);
+        FUZZ_CHECK(st != INTERP_OK || strstr(interp_call_json(k, NULL), "\"complete\":"));
+        interp_call_free(k);
+    }
     for (int round = 0; round < 3; round++) {
         interp_request *r = NULL;
         interp_result *out = NULL;

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Writes the seeds of the fuzz targets: make_seeds.py [DIRECTORY]. The results are kept in corpus/; run it again after a change of the wire format."""
 import hashlib
+import io
 import os
 import struct
 import sys
+import tarfile
 
 ROOT = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), 'corpus')
 
@@ -108,6 +110,21 @@ write('session', 'late', b'\0' + record(16, 4, 0, 0, FINAL) + OK_EXIT + record(4
 write('session', 'request', b'\1' + record(0, 48, 0, 0, struct.pack('<Q', 7) + string(b'call') + b'{}') + record(0, 3, 0, 20, struct.pack('<I', 5)))
 write('session', 'fatal', b'\1' + record(0, 6, 0, 0, string(b'reason') + string(b'message')))
 write('session', 'bad_seq', b'\0' + record(8, 4, 0, 17, b'x'))
+
+
+def entry(kind, path, content=b'', flags=0, size=None):
+    return struct.pack('<BBIQQ', kind, flags, 0o644, len(content) if size is None else size, 10 ** 18) + string(path) + content
+
+
+def file_done(count, error=0, channel=16):
+    return record(0, 65, 0, 0, struct.pack('<HHBBIQQQ', channel, error, 0, 0, 0, 0, 0, count))
+
+
+TREE = entry(2, b'd') + entry(1, b'd/f', b'text') + entry(3, b'd/l', b'../e') + entry(1, b'e', b'') + entry(4, b'p') + entry(2, b'shut', flags=1)
+write('session', 'tree', b'\x28' + record(16, 4, 0, 0, TREE[:60]) + record(16, 4, 0, 0, TREE[60:]) + file_done(6))
+write('session', 'tree_evil', b'\x28' + record(16, 4, 0, 0, entry(2, b'd') + entry(1, b'x/../f', b'text')) + file_done(2))
+write('session', 'tree_short', b'\x08' + record(16, 4, 0, 0, entry(1, b'f', b'text') + entry(1, b'f', flags=2) + entry(1, b'g', size=10)) + file_done(2))
+write('session', 'tree_up', b'\x18' + record(16, 4, 0, 0, entry(1, b'f')) + file_done(0, 28))
 write('session', 'raw', b'\0' + record(1, 0, 0, 0, b'\xff' * 64))
 
 
@@ -178,3 +195,21 @@ def record(seq, before, event):
 
 first, digest = record(1, '0' * 64, 'audit_start')
 write('audit', 'two', first + record(2, digest, 'open')[0])
+
+
+def tar(tar_format, *members):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode='w', format=tar_format) as t:
+        for name, kind, more in members:
+            m = tarfile.TarInfo(name)
+            m.type, m.mtime, m.mode = kind, 10 ** 9, 0o640
+            m.linkname = more if kind in (tarfile.SYMTYPE, tarfile.LNKTYPE) else ''
+            m.size = len(more) if kind == tarfile.REGTYPE else 0
+            t.addfile(m, io.BytesIO(more.encode()) if m.size else None)
+    return out.getvalue()[:-8192]
+
+
+MEMBERS = (('./d', tarfile.DIRTYPE, ''), ('./d/f', tarfile.REGTYPE, 'text\n' * 200), ('d/' + 'n' * 120, tarfile.REGTYPE, 'long'), ('l', tarfile.SYMTYPE, 'd/' + 't' * 130), ('h', tarfile.LNKTYPE, 'd/f'))
+write('tar', 'pax', b'\3' + tar(tarfile.PAX_FORMAT, *MEMBERS))
+write('tar', 'gnu', b'\x41' + tar(tarfile.GNU_FORMAT, *MEMBERS))
+write('tar', 'evil', b'\0' + tar(tarfile.USTAR_FORMAT, ('a/../../b', tarfile.REGTYPE, 'x'), ('p', tarfile.FIFOTYPE, '')))
