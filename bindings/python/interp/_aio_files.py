@@ -1,7 +1,6 @@
 """Files of a session, the asyncio face."""
 from __future__ import annotations
 
-import os
 from ctypes import byref, c_void_p
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Optional, Tuple, Type, Union
@@ -10,7 +9,7 @@ from . import _ffi, _files, _text
 from ._files import FileInfo
 from ._handle import Handle
 from ._library import lib
-from .errors import DeniedError, InvalidError, LimitError, NotFoundError, check
+from .errors import InvalidError, NotFoundError, check
 
 if TYPE_CHECKING:
     from ._aio import AsyncContext, AsyncSession
@@ -130,9 +129,12 @@ class AsyncFiles:
 
     async def write(self, path: 'Path', data: 'Union[str, bytes, bytearray, memoryview, Iterable[bytes], AsyncIterable[bytes], Any]', *, mode: int = 0o644) -> None:
         """Makes or replaces a file; as `Files.write`, and an async iterable of bytes will do too."""
+        await self._put(_files.put_call(_text.path(path), _files.size_of(data), mode), data)
+
+    async def _put(self, what: Tuple[Any, Tuple[Any, ...]], data: Any) -> Dict[str, Any]:
         box = c_void_p()
         try:
-            call = _files.begin(self._session._pointer(), _files.put_call(_text.path(path), _files.size_of(data), mode), box)
+            call = _files.begin(self._session._pointer(), what, box)
             owner = self._session._owner
             if hasattr(data, '__aiter__'):
                 async for piece in data:
@@ -143,7 +145,7 @@ class AsyncFiles:
                     if not await _write(owner, call, piece):
                         break
             _files.write_end(call)
-            await self._finish(call)
+            return await self._finish(call)
         finally:
             lib.interp_call_free(box)
 
@@ -179,47 +181,19 @@ class AsyncFiles:
         """Removes a file, a link or an empty directory; with `recursive` a directory with all in it. How many names it removed."""
         return int((await self._run(_files.remove_call(_text.path(path), recursive)))['removed'])
 
-    async def put_tree(self, source: 'Path', path: 'Path' = '.') -> int:
-        """Copies a directory of this machine into one of the sandbox; as `Files.put_tree`. Reading the files of this machine blocks the loop."""
-        count, top = 0, _text.path(path)
-        await self.mkdir(top)
-        for rel, full in _files.local_tree(source):
-            at = top + b'/' + os.fsencode(rel)
-            if full is None:
-                await self.mkdir(at)
-                continue
-            with _files.open_local(full) as f:
-                await self.write(at, f, mode=os.fstat(f.fileno()).st_mode & 0o777)
-            count += 1
-        return count
+    async def put_tree(self, source: 'Path', path: 'Path' = '.', *, links: bool = False) -> int:
+        """Copies a directory of this machine into one of the sandbox; as `Files.put_tree`. Reading the files of this machine blocks the loop, a piece at a time."""
+        return int((await self._run(_files.put_tree_call(_text.path(path), source, links)))['files'])
 
-    async def get_tree(self, path: 'Path', dest: 'Path', *, max_bytes: Optional[int] = None) -> 'List[FileInfo]':
+    async def get_tree(self, path: 'Path', dest: 'Path', *, max_bytes: Optional[int] = None, links: bool = False) -> 'List[FileInfo]':
         """Copies a directory of the sandbox to a directory of this machine, which must not be there yet; as `Files.get_tree`."""
-        left, total = [], 0
-        entries = await self.list(path, recursive=True, limit=_files.TREE_MAX)
-        if not getattr(entries, 'complete', True) and len(entries) >= _files.TREE_MAX:
-            raise LimitError('the directory has more than %d entries' % _files.TREE_MAX, 'tree-size')
-        landing = _files.Landing(dest)
-        try:
-            for e in entries:
-                parts = _files.safe_parts(e.name)
-                if e.type == 'dir':
-                    landing.make_dir(parts)
-                if e.type != 'file':
-                    if e.type != 'dir' or e.closed:
-                        left.append(e)
-                    continue
-                try:
-                    async with self.open_read(e.path) as reader:
-                        with landing.open_file(parts, e.mode) as f:
-                            async for piece in reader:
-                                total += len(piece)
-                                if max_bytes is not None and total > max_bytes:
-                                    raise LimitError('the files have more than %d bytes' % max_bytes, 'tree-size')
-                                f.write(piece)
-                except (DeniedError, NotFoundError, InvalidError):
-                    landing.drop_file(parts)
-                    left.append(e)
-        finally:
-            landing.close()
-        return left
+        at = _text.path(path)
+        return _files.left_out(at, await self._run(_files.get_tree_call(at, dest, max_bytes, links)))
+
+    async def put_tar(self, archive: 'Union[bytes, bytearray, memoryview, Iterable[bytes], AsyncIterable[bytes], Any]', path: 'Path' = '.', *, links: bool = True) -> int:
+        """Unpacks a tar archive below a directory of the sandbox; as `Files.put_tar`, and an async iterable of bytes will do too."""
+        return int((await self._put(_files.put_tar_call(_text.path(path), links), archive))['files'])
+
+    def get_tar(self, path: 'Path' = '.', *, max_bytes: Optional[int] = None, links: bool = True) -> AsyncReader:
+        """A directory of the sandbox as a tar archive, for `async for`."""
+        return AsyncReader(self._session, _files.get_tar_call(_text.path(path), max_bytes, links))

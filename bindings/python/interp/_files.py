@@ -1,13 +1,14 @@
 """Files of a session: what both faces share, and the blocking face."""
 from __future__ import annotations
 
+import errno
 import os
 from ctypes import byref, c_void_p
 
 from . import _exec, _ffi, _text
 from ._handle import Handle, Use
 from ._library import lib
-from .errors import ClosedError, DeniedError, InvalidError, LimitError, NotFoundError, StatusError, check
+from .errors import ClosedError, InvalidError, NotFoundError, StatusError, check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -293,134 +294,66 @@ class Files:
         """Removes a file, a link or an empty directory; with `recursive` a directory with all in it. How many names it removed."""
         return int(self._run(remove_call(_text.path(path_), recursive))['removed'])
 
-    def put_tree(self, source: 'Path', path_: 'Path' = '.') -> int:
-        """Copies a directory of this machine into one of the sandbox: directories and regular files with their permission bits; links are left out. How many files it put."""
-        count, top = 0, _text.path(path_)
-        self.mkdir(top)
-        for rel, full in local_tree(source):
-            at = top + b'/' + os.fsencode(rel)
-            if full is None:
-                self.mkdir(at)
-                continue
-            with open_local(full) as f:
-                self.write(at, f, mode=os.fstat(f.fileno()).st_mode & 0o777)
-            count += 1
-        return count
+    def put_tree(self, source: 'Path', path_: 'Path' = '.', *, links: bool = False) -> int:
+        """Copies a directory of this machine into one of the sandbox: directories and regular files with their permission bits. Links are left out, or with `links` taken along, which is
+        DeniedError when one leads out of the directory. How many files it put. At most the config's tree_bytes and tree_entries, else LimitError."""
+        return int(self._run(put_tree_call(_text.path(path_), source, links))['files'])
 
-    def get_tree(self, path_: 'Path', dest: 'Path', *, max_bytes: Optional[int] = None) -> 'List[FileInfo]':
-        """Copies a directory of the sandbox to a directory of this machine, which must not be there yet. Directories and regular files alone, without set-user-id and the like; what was left out
-        (links, devices, what could not be read) is returned. LimitError when the files have more than max_bytes together."""
-        left, total = [], 0
-        entries = self.list(path_, recursive=True, limit=TREE_MAX)
-        if not getattr(entries, 'complete', True) and len(entries) >= TREE_MAX:
-            raise LimitError('the directory has more than %d entries' % TREE_MAX, 'tree-size')
-        landing = Landing(dest)
-        try:
-            for e in entries:
-                parts = safe_parts(e.name)
-                if e.type == 'dir':
-                    landing.make_dir(parts)
-                if e.type != 'file':
-                    if e.type != 'dir' or e.closed:
-                        left.append(e)
-                    continue
-                try:
-                    with self.open_read(e.path) as reader, landing.open_file(parts, e.mode) as f:
-                        for piece in reader:
-                            total += len(piece)
-                            if max_bytes is not None and total > max_bytes:
-                                raise LimitError('the files have more than %d bytes' % max_bytes, 'tree-size')
-                            f.write(piece)
-                except (DeniedError, NotFoundError, InvalidError):
-                    landing.drop_file(parts)
-                    left.append(e)
-        finally:
-            landing.close()
-        return left
+    def get_tree(self, path_: 'Path', dest: 'Path', *, max_bytes: Optional[int] = None, links: bool = False) -> 'List[FileInfo]':
+        """Copies a directory of the sandbox to a directory of this machine, which must not be there yet. Directories and regular files, with `links` also links that stay within it, without set-user-id and
+        the like; what was left out (links, devices, what could not be read) is returned. LimitError when the files have more than max_bytes together, or the tree more than the config's tree_bytes and tree_entries."""
+        at = _text.path(path_)
+        return left_out(at, self._run(get_tree_call(at, dest, max_bytes, links)))
+
+    def put_tar(self, archive: 'Union[bytes, bytearray, memoryview, Iterable[bytes], Any]', path_: 'Path' = '.', *, links: bool = True) -> int:
+        """Unpacks a tar archive, plain or gzip'ed, below a directory of the sandbox: bytes, a binary file object, or an iterable of bytes. DeniedError names the entry that would leave it. How many files it put."""
+        context = self._session._context
+
+        def drive(call: int) -> None:
+            send(pieces(archive), call, lambda: _exec.wait(context, call))
+
+        return int(self._run(put_tar_call(_text.path(path_), links), drive)['files'])
+
+    def get_tar(self, path_: 'Path' = '.', *, max_bytes: Optional[int] = None, links: bool = True) -> Reader:
+        """A directory of the sandbox as a tar archive: an iterator of its bytes, to be read or closed."""
+        return Reader(self._session, get_tar_call(_text.path(path_), max_bytes, links))
 
 
-TREE_MAX = 100000
+def put_tree_call(at: bytes, source: Any, links: bool) -> Tuple[Any, Tuple[Any, ...]]:
+    source = os.fsencode(source)
+    if not os.path.isdir(source):
+        raise NotADirectoryError('%r is no directory' % source)
+    return lib.interp_session_put_dir_start, (at, len(at), _ffi.TREE_LINKS if links else 0, source)
+
+
+def get_tree_call(at: bytes, dest: Any, max_bytes: Optional[int], links: bool) -> Tuple[Any, Tuple[Any, ...]]:
+    dest = os.fsencode(dest)
+    if os.path.lexists(dest):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fsdecode(dest))
+    if not os.path.isdir(os.path.dirname(os.path.abspath(dest))):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fsdecode(dest))
+    return lib.interp_session_get_dir_start, (at, len(at), _ffi.TREE_LINKS if links else 0, _ffi.FOREVER if max_bytes is None else _text.number(max_bytes, 'max_bytes'), dest)
+
+
+def put_tar_call(at: bytes, links: bool) -> Tuple[Any, Tuple[Any, ...]]:
+    return lib.interp_session_put_tar_start, (at, len(at), _ffi.TREE_LINKS if links else 0)
+
+
+def get_tar_call(at: bytes, max_bytes: Optional[int], links: bool) -> Tuple[Any, Tuple[Any, ...]]:
+    return lib.interp_session_get_tar_start, (at, len(at), _ffi.TREE_LINKS if links else 0, _ffi.FOREVER if max_bytes is None else _text.number(max_bytes, 'max_bytes'))
+
+
+def left_out(at: bytes, facts: Dict[str, Any]) -> 'List[FileInfo]':
+    """What a tree's JSON says has been left out; its `complete` is False when that is more than it names."""
+    for e in facts['left']:
+        e['closed'] = e['type'] == 'dir' and e['why'] == 'closed'
+    left = [e for e in facts['left'] if e['why'] != 'changed']
+    return listing(at, {'entries': left, 'complete': len(left) == facts['left_total']})
 
 
 def is_absent(error: StatusError) -> bool:
     """Whether it says that there is nothing under that name: also where something above it is no directory."""
     return isinstance(error, NotFoundError) or error.reason == 'not-directory'
-
-
-def safe_parts(entry_name: str) -> List[str]:
-    """The components of a name that a sandbox gave, for use below a directory of this machine; ValueError when it is none."""
-    parts = entry_name.split('/')
-    if any(p in ('', '.', '..') or '\0' in p for p in parts):
-        raise ValueError('the sandbox gave the name %r' % entry_name)
-    return parts
-
-
-class Landing:
-    """A directory of this machine into which files of a sandbox are put: made fresh, each name once, nothing reached through a link."""
-
-    def __init__(self, dest: Any) -> None:
-        os.mkdir(dest, 0o755)
-        self.top = os.open(dest, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-
-    def _above(self, parts: List[str]) -> int:
-        fd = os.dup(self.top)
-        for p in parts[:-1]:
-            try:
-                below = os.open(p, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
-            finally:
-                os.close(fd)
-            fd = below
-        return fd
-
-    def make_dir(self, parts: List[str]) -> None:
-        fd = self._above(parts)
-        try:
-            os.mkdir(parts[-1], 0o755, dir_fd=fd)
-        finally:
-            os.close(fd)
-
-    def open_file(self, parts: List[str], mode: int) -> Any:
-        fd = self._above(parts)
-        try:
-            return os.fdopen(os.open(parts[-1], os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode & 0o755 | 0o600, dir_fd=fd), 'wb')
-        finally:
-            os.close(fd)
-
-    def drop_file(self, parts: List[str]) -> None:
-        """Takes back a file that did not come whole."""
-        fd = self._above(parts)
-        try:
-            os.unlink(parts[-1], dir_fd=fd)
-        finally:
-            os.close(fd)
-
-    def close(self) -> None:
-        os.close(self.top)
-
-
-def _raise(e: OSError) -> None:
-    raise e
-
-
-def local_tree(source: Any) -> Iterator[Tuple[str, Optional[str]]]:
-    """Directories (name, None) and regular files (name, path) below a directory of this machine; links are neither followed nor told."""
-    source = os.fsdecode(source)
-    if not os.path.isdir(source):
-        raise NotADirectoryError('%r is no directory' % source)
-    for at, dirs, names in os.walk(source, onerror=_raise):
-        rel = os.path.relpath(at, source)
-        dirs[:] = sorted(d for d in dirs if not os.path.islink(os.path.join(at, d)))
-        for d in dirs:
-            yield os.path.normpath(os.path.join(rel, d)), None
-        for n in sorted(names):
-            full = os.path.join(at, n)
-            if os.path.isfile(full) and not os.path.islink(full):
-                yield os.path.normpath(os.path.join(rel, n)), full
-
-
-def open_local(full: str) -> Any:
-    """A regular file of this machine, not through a link that was put there since."""
-    return os.fdopen(os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), 'rb')
 
 
 def send(source: Iterator[bytes], call: int, wait: Callable[[], Any]) -> None:

@@ -2,6 +2,7 @@
 import asyncio
 import io
 import os
+import tarfile
 
 import interp
 import pytest
@@ -216,37 +217,60 @@ def test_trees(session, tmp_path):
     assert (tmp_path / 'third' / 'd' / 'run.sh').read_text() == 'echo'
 
 
-def test_a_directory_that_can_not_be_listed_is_told(tmp_path, monkeypatch):
-    from interp import _files
-    make_tree(tmp_path / 'up')
-    scandir = os.scandir
-
-    def shut(at):
-        if os.path.basename(at) == 'e':
-            raise PermissionError(13, 'shut', at)
-        return scandir(at)
-    monkeypatch.setattr(os, 'scandir', shut)
-    with pytest.raises(PermissionError):
-        list(_files.local_tree(tmp_path / 'up'))
-
-
-@pytest.mark.parametrize('name', ['../x', '/x', 'a/../b', 'a//b', '.', '', 'a/', 'a\0b'])
-def test_names_that_would_leave_the_directory(name):
-    from interp import _files
-    with pytest.raises(ValueError):
-        _files.safe_parts(name)
-
-
-def test_a_link_on_the_way_is_not_followed(tmp_path):
-    from interp import _files
+def test_links_are_taken_along_when_that_is_asked_for(session, tmp_path):
+    up = tmp_path / 'up'
+    make_tree(up)
+    with pytest.raises(interp.DeniedError, match='link'):
+        session.files.put_tree(up, 'in', links=True)
+    (up / 'link').unlink()
+    (up / 'dirlink').unlink()
+    (up / 'here').symlink_to('d/run.sh')
     before = descriptors()
-    landing = _files.Landing(tmp_path / 'dest')
-    (tmp_path / 'dest' / 'd').symlink_to(tmp_path)
-    with pytest.raises(OSError):
-        landing.open_file(['d', 'x'], 0o644)
-    (tmp_path / 'dest' / 'f').symlink_to(tmp_path / 'victim')
-    with pytest.raises(OSError):
-        landing.open_file(['f'], 0o644)
-    landing.close()
-    assert descriptors() == before
-    assert not (tmp_path / 'victim').exists() and not (tmp_path / 'x').exists()
+    assert session.files.put_tree(up, 'in', links=True) == 2 and session.sh('cat in/here; rm -rf in/d/e').stdout == 'echo'
+    session.sh('cd in; ln -s ../../x far')
+    left = session.files.get_tree('in', tmp_path / 'down', links=True)
+    assert [(e.path, e.type) for e in left] == [('in/far', 'link')] and left.complete
+    assert os.readlink(tmp_path / 'down' / 'here') == 'd/run.sh' and not os.path.lexists(tmp_path / 'down' / 'far')
+    with pytest.raises(interp.NotFoundError):
+        session.files.get_tree('none', tmp_path / 'other')
+    with pytest.raises(FileNotFoundError):
+        session.files.get_tree('in', tmp_path / 'no' / 'other')
+    assert not (tmp_path / 'other').exists() and descriptors() == before
+
+
+def test_archives(session, tmp_path):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode='w:gz') as t:
+        for name, data in (('a/one', b'1' * 100000), ('a/' + 'n' * 200, b'2')):
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime = len(data), 10 ** 9
+            t.addfile(member, io.BytesIO(data))
+        link = tarfile.TarInfo('l')
+        link.type, link.linkname = tarfile.SYMTYPE, 'a/one'
+        t.addfile(link)
+    assert session.files.put_tar(packed.getvalue(), 'x') == 2
+    packed.seek(0)
+    assert session.files.put_tar(packed, 'y', links=False) == 2
+    assert session.sh('cat x/l | wc -c; ls y').stdout == '100000\na\n'
+    got = io.BytesIO(session.files.get_tar('x').read())
+    with tarfile.open(fileobj=got) as t:
+        assert sorted(t.getnames()) == ['a', 'a/' + 'n' * 200, 'a/one', 'l'] and t.getmember('a/one').mtime == 10 ** 9 and t.extractfile('a/one').read() == b'1' * 100000
+    with pytest.raises(interp.LimitError):
+        session.files.get_tar('x', max_bytes=1000).read()
+    evil = io.BytesIO()
+    with tarfile.open(fileobj=evil, mode='w') as t:
+        t.addfile(tarfile.TarInfo('../up'))
+    with pytest.raises(interp.DeniedError, match='up'):
+        session.files.put_tar(evil.getvalue())
+    with pytest.raises(interp.InvalidError):
+        session.files.put_tar(b'no archive' * 100)
+
+    async def main():
+        async def slowly():
+            whole = packed.getvalue()
+            for i in range(0, len(whole), 100):
+                yield whole[i:i + 100]
+        async with interp.AsyncSession() as s:
+            assert await s.files.put_tar(slowly(), 'x') == 2
+            assert len(await s.files.get_tar('x').read()) % 512 == 0
+    asyncio.run(main())
