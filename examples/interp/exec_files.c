@@ -9,7 +9,7 @@
 #define LIST_MAX 10000u
 
 struct file_op {
-    struct buf path, to, content;
+    struct buf path, to, content; /* to: the new name, or a directory of the host's */
     uint32_t mode, flags;
     uint64_t limit;
     interp_status (*start)(struct op *op, interp_error **err);
@@ -59,6 +59,33 @@ static interp_status take_away(struct op *op, interp_error **err)
     return interp_session_remove_start(op->session->s, f->path.p, f->path.len, f->flags, &op->call, err);
 }
 
+static interp_status put_tar(struct op *op, interp_error **err)
+{
+    struct file_op *f = op->file;
+    return interp_session_put_tar_start(op->session->s, f->path.p, f->path.len, f->flags, &op->call, err);
+}
+static interp_status put_dir(struct op *op, interp_error **err)
+{
+    struct file_op *f = op->file;
+    return interp_session_put_dir_start(op->session->s, f->path.p, f->path.len, f->flags, f->to.p, &op->call, err);
+}
+static interp_status get_dir(struct op *op, interp_error **err)
+{
+    struct file_op *f = op->file;
+    return interp_session_get_dir_start(op->session->s, f->path.p, f->path.len, f->flags, INTERP_FOREVER, f->to.p, &op->call, err);
+}
+
+/* A directory of the host's, with a NUL behind it. */
+static const char *dir_take(const struct object *o, struct buf *out)
+{
+    const struct member *m = object_get(o, "dir");
+    if (!m || m->kind != JSON_STRING)
+        return "\"dir\" is a directory of this machine, as a string";
+    object_string(m, out);
+    buf_add(out, "", 1);
+    return strlen(out->p) + 1 == out->len ? NULL : "\"dir\" has a NUL in it";
+}
+
 /* A path, as text or as base64. */
 static const char *path_take(const struct object *o, const char *name, const char *name64, struct buf *out)
 {
@@ -104,7 +131,7 @@ static const char *switch_take(const struct object *o, const char *name, uint32_
 {
     const struct member *m = object_get(o, name);
     if (m && m->kind != JSON_BOOL)
-        return "\"recursive\", \"parents\" and \"replace\" are true or false";
+        return "\"recursive\", \"parents\", \"replace\" and \"links\" are true or false";
     if ((m ? m->value[0] == 't' : usual) == on)
         *flags |= flag;
     return NULL;
@@ -112,6 +139,7 @@ static const char *switch_take(const struct object *o, const char *name, uint32_
 
 static const struct { const char *op; interp_status (*start)(struct op *, interp_error **); } verbs[] = {
     { "put", put }, { "get", get }, { "list", list }, { "stat", look }, { "mkdir", make }, { "rename", move }, { "remove", take_away },
+    { "put_tar", put_tar }, { "put_dir", put_dir }, { "get_dir", get_dir },
 };
 
 int file_op_take(struct op *op, const char *verb, const struct object *o, const char **why)
@@ -126,7 +154,9 @@ int file_op_take(struct op *op, const char *verb, const struct object *o, const 
     *why = path_take(o, "path", "path_base64", &f->path);
     if (!*why && f->start == move)
         *why = path_take(o, "to", "to_base64", &f->to);
-    if (!*why && f->start == put) {
+    if (!*why && (f->start == put_dir || f->start == get_dir))
+        *why = dir_take(o, &f->to);
+    if (!*why && (f->start == put || f->start == put_tar)) {
         if (!object_get(o, "text") && !object_get(o, "base64"))
             *why = "the content is missing: \"text\" or \"base64\"";
         else
@@ -143,6 +173,8 @@ int file_op_take(struct op *op, const char *verb, const struct object *o, const 
         *why = switch_take(o, "parents", INTERP_FILE_PARENTS, 1, 1, &f->flags);
     if (!*why && f->start == move)
         *why = switch_take(o, "replace", INTERP_FILE_KEEP, 0, 1, &f->flags);
+    if (!*why && (f->start == put_tar || f->start == put_dir || f->start == get_dir))
+        *why = switch_take(o, "links", INTERP_TREE_LINKS, 1, f->start == put_tar, &f->flags);
     f->mode = (uint32_t)mode;
     f->limit = limit;
     return *why ? -1 : 0;

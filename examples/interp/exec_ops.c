@@ -529,6 +529,9 @@ static const struct operation {
     { "stat", do_file, { "session", "path", "path_base64" } },
     { "mkdir", do_file, { "session", "path", "path_base64", "parents" } },
     { "rename", do_file, { "session", "path", "path_base64", "to", "to_base64", "replace" } },
+    { "put_tar", do_file, { "session", "path", "path_base64", "base64", "links" } },
+    { "put_dir", do_file, { "session", "path", "path_base64", "dir", "links" } },
+    { "get_dir", do_file, { "session", "path", "path_base64", "dir", "links" } },
     { "remove", do_file, { "session", "path", "path_base64", "recursive" } },
 };
 
@@ -571,7 +574,7 @@ static void request_line(struct line *l)
         }
     char message[200];
     snprintf(message, sizeof message, *l->op ? "there is no op \"%.128s\"" : "the member \"op\" is missing or not a text%s", l->op);
-    answer_failed(l->io, &l->id, INTERP_E_INVAL, "op-unknown", message, "the ops are open, exec, input, cancel, output, signal, kernels, restart, put, get, list, stat, mkdir, rename, remove, spill_read, spill_grep, spill_save, probe, close, doctor");
+    answer_failed(l->io, &l->id, INTERP_E_INVAL, "op-unknown", message, "the ops are open, exec, input, cancel, output, signal, kernels, restart, put, get, list, stat, mkdir, rename, remove, put_tar, put_dir, get_dir, spill_read, spill_grep, spill_save, probe, close, doctor");
 }
 
 void op_line(struct loop *io, const char *text, size_t n)

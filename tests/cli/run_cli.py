@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import struct
+import tarfile
 import tempfile
 import termios
 import threading
@@ -680,6 +681,32 @@ def s_stdin():
         expect(io.run('import os; os.environ.get("A")')['value'] is None, 'env lasts')
 
 
+def trees(io):
+    """Whole trees: an archive, and directories of this machine."""
+    with tempfile.TemporaryDirectory() as top:
+        packed = os.path.join(top, 'a.tgz')
+        os.makedirs(os.path.join(top, 'src', 'sub'))
+        with open(os.path.join(top, 'src', 'sub', 'f'), 'w') as f:
+            f.write('text')
+        os.symlink('sub/f', os.path.join(top, 'src', 'l'))
+        with tarfile.open(packed, 'w:gz') as t:
+            t.add(os.path.join(top, 'src'), '.')
+        with open(packed, 'rb') as f:
+            data = base64.b64encode(f.read()).decode()
+        done = io.ask(op='put_tar', session='s', path='trees/t', base64=data, event='done')
+        expect((done['files'], done['links'], done['complete']) == (1, 1, True), done)
+        done = io.ask(op='put_dir', session='s', path='trees/u', dir=os.path.join(top, 'src'), event='done')
+        expect((done['files'], done['left_total'], done['left'][0]['name']) == (1, 1, 'l'), done)
+        io.ask(op='get_dir', session='s', path='trees', dir=os.path.join(top, 'got'), links=True, event='done')
+        expect(os.readlink(os.path.join(top, 'got', 't', 'l')) == 'sub/f' and os.path.exists(os.path.join(top, 'got', 'u', 'sub', 'f')), 'got')
+        io.failed(['INTERP_E_EXISTS'], op='get_dir', session='s', path='trees', dir=os.path.join(top, 'got'))
+        io.failed(['INTERP_E_NOT_FOUND'], op='put_dir', session='s', path='trees', dir=os.path.join(top, 'none'))
+        for bad in ({}, {'dir': 3}, {'dir': 'x', 'links': 1}, {'dir': 'a\0b'}):
+            io.failed(['INTERP_E_INVAL'], op='get_dir', session='s', path='trees', **bad)
+        io.failed(['INTERP_E_INVAL'], op='put_tar', session='s', path='trees', base64='eA==')
+        io.ask(op='remove', session='s', path='trees', recursive=True, event='done')
+
+
 def s_files():
     with Stdio() as io:
         io.open()
@@ -707,6 +734,7 @@ def s_files():
         for bad in ({'path': 3}, {}, {'path': 'x', 'path_base64': 'eA=='}, {'path': 'x', 'mode': 512}, {'path': 'x', 'mode': 'x'}, {'path': 'x', 'text': 1}):
             io.failed(['INTERP_E_INVAL'], op='put', session='s', **dict({'text': ''}, **bad))
         io.failed(['INTERP_E_INVAL'], op='put', session='s', path='x')
+        trees(io)
         expect(io.ask(op='list', session='s', path='.', event='done')['entries'][0]['name'] == 'bad \ufffd', 'goes on')
 
 
