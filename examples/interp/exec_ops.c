@@ -227,17 +227,22 @@ static void do_exec(struct line *l)
     interp_cancel_free(cancel);
 }
 
+/* The id of an exec in the member "target"; -1 after an answer. */
+static int target_member(const struct line *l, struct id *id)
+{
+    const struct member *target = object_get(&l->o, "target");
+    if (target && id_take(id, target) == 0)
+        return 0;
+    fail(l, INTERP_E_INVAL, "member-missing", "%s: \"%s\" is the id of an exec, a string or a number", "target", "");
+    return -1;
+}
+
 static void do_cancel(struct line *l)
 {
     struct session *s = session_member(l);
-    const struct member *target = object_get(&l->o, "target");
     struct id id;
-    if (!s)
+    if (!s || target_member(l, &id) < 0)
         return;
-    if (!target || id_take(&id, target) < 0) {
-        fail(l, INTERP_E_INVAL, "member-missing", "%s: \"%s\" is the id of an exec, a string or a number", "target", "");
-        return;
-    }
     struct op *op = op_find_exec(l->io, s, &id);
     if (op)
         interp_cancel_fire(op->cancel);
@@ -248,15 +253,10 @@ static void do_cancel(struct line *l)
 static void do_input(struct line *l)
 {
     struct session *s = session_member(l);
-    const struct member *target = object_get(&l->o, "target");
     const char *why;
     struct id id;
-    if (!s)
+    if (!s || target_member(l, &id) < 0)
         return;
-    if (!target || id_take(&id, target) < 0) {
-        fail(l, INTERP_E_INVAL, "member-missing", "%s: \"%s\" is the id of an exec, a string or a number", "target", "");
-        return;
-    }
     struct op *op = op_find_exec(l->io, s, &id);
     if (!op)
         fail(l, INTERP_E_NOT_FOUND, "exec-unknown", "%s: no exec with this id is in flight in session \"%s\"", s->name, "");
@@ -274,7 +274,7 @@ static void do_input(struct line *l)
 static void do_resize(struct line *l)
 {
     struct session *s = session_member(l);
-    const struct member *target = object_get(&l->o, "target"), *rows = object_get(&l->o, "rows"), *columns = object_get(&l->o, "columns");
+    const struct member *rows = object_get(&l->o, "rows"), *columns = object_get(&l->o, "columns");
     struct id id;
     if (!s)
         return;
@@ -282,10 +282,8 @@ static void do_resize(struct line *l)
         fail(l, INTERP_E_INVAL, "member-type", "%s: \"rows\" and \"columns\" are numbers%s", "", "");
         return;
     }
-    if (!target || id_take(&id, target) < 0) {
-        fail(l, INTERP_E_INVAL, "member-missing", "%s: \"%s\" is the id of an exec, a string or a number", "target", "");
+    if (target_member(l, &id) < 0)
         return;
-    }
     struct op *op = op_find_exec(l->io, s, &id);
     interp_error *err = NULL;
     id_free(&id);
@@ -307,7 +305,7 @@ static void do_reply(struct line *l)
 {
     static const char *const members[] = { "code", "code_base64", "reason" };
     struct session *s = session_member(l);
-    const struct member *target = object_get(&l->o, "target"), *reply = object_get(&l->o, "reply"), *allow = object_get(&l->o, "allow");
+    const struct member *reply = object_get(&l->o, "reply"), *allow = object_get(&l->o, "allow");
     struct id id;
     if (!s)
         return;
@@ -315,10 +313,8 @@ static void do_reply(struct line *l)
         fail(l, INTERP_E_INVAL, "member-type", "%s: \"reply\" is the number of the question, \"allow\" is true or false%s", "", "");
         return;
     }
-    if (!target || id_take(&id, target) < 0) {
-        fail(l, INTERP_E_INVAL, "member-missing", "%s: \"%s\" is the id of an exec, a string or a number", "target", "");
+    if (target_member(l, &id) < 0)
         return;
-    }
     struct op *op = op_find_exec(l->io, s, &id);
     id_free(&id);
     if (!op || !op->call) {
@@ -345,16 +341,6 @@ static void do_reply(struct line *l)
     op->ready = 1;
     interp_error_free(err);
     buf_free(&json);
-}
-
-/* The id of an exec in the member "target"; -1 after an answer. */
-static int target_member(const struct line *l, struct id *id)
-{
-    const struct member *target = object_get(&l->o, "target");
-    if (target && id_take(id, target) == 0)
-        return 0;
-    fail(l, INTERP_E_INVAL, "member-missing", "%s: \"%s\" is the id of an exec, a string or a number", "target", "");
-    return -1;
 }
 
 static void do_output(struct line *l)
