@@ -64,7 +64,7 @@ size_t interp__utf8_whole(const void *v, size_t n)
 void interp__json_text(struct interp__buf *out, const void *v, size_t n)
 {
     static const char hex[] = "0123456789abcdef";
-    const uint8_t *p = v;
+    const uint8_t *p = n ? v : "";   /* an empty buffer has none */
     interp__buf_add(out, "\"", 1);
     size_t run = 0, i = 0;
     while (i < n) {

@@ -4,7 +4,6 @@
 
 #define CHUNK     (1u << 20)
 #define TOLD_STEP (WIRE_PUT_WINDOW / 8)
-#define PIPE_ROOM (64 << 10)
 #define UNSIZED   (16u << 20)         /* most that is read of a file that says it is empty, as those of /proc do */
 
 static uint8_t order[WIRE_PAYLOAD_MAX + 16], block[64 << 10], record[96 << 10];
@@ -107,7 +106,7 @@ static void close_own(const int p[2], int agents)
         return;
     sys_close(p[0]);
     sys_close(p[1]);
-    sys_fcntl(agents, F_SETPIPE_SZ, PIPE_ROOM);
+    sys_fcntl(agents, F_SETPIPE_SZ, PIPE_ROOM);        /* of one that is not empty the agent sees to it */
 }
 
 /* ---- get */

@@ -230,6 +230,7 @@ uint64_t workers_timer(void);
 uint64_t workers_patience(void);                              /* how long the host waits for those at work; 0: none is */
 /* filework.c: the process itself. Descriptors: */
 enum { WORK_CONTROL = 3, WORK_IN = 4, WORK_OUT = 5 };
+#define PIPE_ROOM (64 << 10)          /* of its pipes while nothing large goes through */
 enum { WORK_FILE = 'F', WORK_END = 'E', WORK_CANCEL = 'C' };  /* first byte of a message to it: the payload of FILE follows, or a u64: bytes written to its pipe */
 struct work_done { struct wire_file_done d; uint64_t bytes; };/* its answer; bytes: what it has written to its pipe. Before it, of a put: u64, bytes taken out of its pipe so far */
 _Noreturn void file_work(void);

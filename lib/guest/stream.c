@@ -7,6 +7,7 @@
 #define OUT_DATA (256u << 10)
 #define OUT_HIGH (352u << 10)
 #define IN_SIZE  (2u * WIRE_FRAME_MAX)
+#define BULK     (16u << 10)          /* a frame worth a system call of its own */
 
 static struct {
     struct wire_peer peer;
@@ -204,7 +205,7 @@ static void data(const struct wire_frame *f)
     int end = f->flags & WIRE_FLAG_END;
     if (worker_expects(f)) {
         worker_data(f->channel, f->payload, f->size);
-        T.bulk = !end;
+        T.bulk = f->size >= BULK && !end;
         return;
     }
     for (struct kernel *k = kernels; k < kernels + KERNELS; k++) {
@@ -349,7 +350,7 @@ int stream_input(void)
             at += (uint32_t)n;
             continue;
         }
-        T.bulk = (uint8_t)(A.greeted && f.type == WIRE_DATA && worker_expects(&f));
+        T.bulk = A.greeted && f.type == WIRE_DATA && f.size >= BULK && worker_expects(&f);
         if (!T.bulk)
             break;
         interp__wire_taken(&T.peer, &f);

@@ -171,6 +171,8 @@ static void finish(struct worker *w, uint16_t error)
     if (error)
         w->done.d = (struct wire_file_done){ .channel = w->channel, .error = error };
     answer(&w->done.d);
+    if (w->op == WIRE_FILE_GET && w->done.bytes > PIPE_ROOM && w->out >= 0)
+        sys_fcntl(pipes[w->out].fd, F_SETPIPE_SZ, PIPE_ROOM);
     busy--;
     q->head = q->len = 0;
     w->stage = W_IDLE;
