@@ -45,8 +45,7 @@ static int is_up(const char *p, size_t n)
 long interp__tree_path(char *p, size_t n, const char **reason, const char **words)
 {
     size_t out = 0, depth = 0;
-    const char *bad = n > WIRE_PATH_MAX ? "the name is too long" : memchr(p, 0, n) ? "the name has a NUL byte in it" : !n ? "the name is empty" : p[0] == '/' ? "the name is absolute" :
-                      interp__tree_foreign(p, n) ? "the name leads elsewhere on other systems" : NULL;
+    const char *bad = n > WIRE_PATH_MAX ? "the name is too long" : memchr(p, 0, n) ? "the name has a NUL byte in it" : !n ? "the name is empty" : p[0] == '/' ? "the name is absolute" : NULL;
     *reason = "tar-name";
     for (size_t at = 0, end; at < n && !bad; at = end + 1) {
         end = part_end(p, at, n);
@@ -70,7 +69,8 @@ long interp__tree_path(char *p, size_t n, const char **reason, const char **word
         out += end - at;
     }
     p[out] = 0;
-    return (long)out;
+    *words = interp__tree_foreign(p, out) ? "the name leads elsewhere on other systems" : NULL;
+    return *words ? -1 : (long)out;
 }
 
 int interp__tree_stays(const struct interp__tree_entry *e)

@@ -126,7 +126,7 @@ TEST(names)
     header(name, '0', 0);
     REQUIRE((e = first()));
     CHECK_INT(e->path_len, 100);
-    for (const char *const *p = (const char *const[]){ "..", "../x", "a/..", "a/../x", "/x", "", "a\\..\\b", "C:\\b", "\\b", ".", NULL }; *p; p++) {
+    for (const char *const *p = (const char *const[]){ "..", "../x", "a/..", "a/../x", "/x", "", "a\\..\\b", "C:\\b", "\\b", "./C:\\b", ".//\\b", ".", NULL }; *p; p++) {
         header(*p, '0', 0);
         refused("tar-name");
     }
