@@ -116,7 +116,7 @@ stage attacks-root 400 cases.sh attacks root
 stage attacks-user 400 cases.sh attacks user
 stage readme 120 readme.sh
 stage quickstart 400 quickstart.sh
-stage fuzz 600 fuzz.sh 8
+stage fuzz 600 fuzz.sh 8 1
 stage sanitize-address 600 sanitize.sh address
 stage sanitize-thread 600 sanitize.sh thread
 stage cli 400 cli.sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# fuzz.sh SECONDS: each fuzz target that long
+# fuzz.sh SECONDS [SEED]: each fuzz target that long; with a seed the same inputs each time, so that a run that fails was not one of chance
 . "$root/tests/stages/lib.sh"
 [ -d "$root/tests/fuzz" ] || { fail fuzz 'tests/fuzz is not there'; finish; }
 counted 'fuzz seeds' "$python" "$root/tests/common/meson_tests.py" "$build/gcc" fuzz
@@ -17,7 +17,7 @@ for target in "$build"/fuzz/tests/fuzz/fuzz_*; do
     seeds=$root/tests/fuzz/corpus/$name
     [ -d "$seeds" ] || seeds=
     # shellcheck disable=SC2086
-    if (cd "$build/fuzz" && timeout -k 10 $(($1 + 60)) "$target" -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 -close_fd_mask=1 -artifact_prefix="$corpus.crash-" "$corpus" $seeds) >"$logs/fuzz-$name.log" 2>&1 </dev/null; then
+    if (cd "$build/fuzz" && timeout -k 10 $(($1 + 60)) "$target" -seed="${2:-0}" -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 -close_fd_mask=1 -artifact_prefix="$corpus.crash-" "$corpus" $seeds) >"$logs/fuzz-$name.log" 2>&1 </dev/null; then
         echo "fuzz $name: $(grep -o 'Done [0-9]* runs in [0-9]* second' "$logs/fuzz-$name.log")"
         ok
     else
