@@ -231,7 +231,7 @@ row('javascript', 'own-js-closed', 'user code that closes or replaces streams ha
     step('fs.closeSync(0); fs.closeSync(1); fs.closeSync(2); 1', {'result': '1'}), step('console.log("back")', {'stdout': 'back\n'}),
     step('process.stdout.end(); 1', {'result': '1'}), step('console.log("again")', {'stdout': 'again\n'}),
     step('console = null; 1', {'result': '1'}), step('1', {'result': '1'}))
-row('javascript', 'own-js-many-lines', '10,000 lines', step('for (let i = 0; i < 10000; i++) console.log("x".repeat(99))', {'stdout_re': '^(x{99}\n){10000}$', 'max_ms': 400}))
+row('javascript', 'own-js-many-lines', '10,000 lines', step('for (let i = 0; i < 10000; i++) console.log("x".repeat(99))', {'stdout_re': '^(x{99}\n){10000}$', 'max_ms': 2000}))
 row('javascript', 'own-js-int-idle', 'an interrupt between two execs does nothing', step('1', {'result': '1'}), step('2', {'result': '2'}, opts={'sigint_before': True}))
 row('javascript', 'own-js-int-timer', 'interrupt while the exec waits for a timer; the timer is gone',
     step('setTimeout(() => console.log("no"), 600); 0', {'status': 'interrupted', 'stdout': '', 'max_ms': 1000}, interrupt_ms=150),
