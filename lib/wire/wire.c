@@ -96,7 +96,7 @@ long interp__wire_next(struct wire_peer *p, const uint8_t *buf, size_t len, int 
 void interp__wire_in_init(struct wire_in *i, const void *p, size_t n)
 {
     i->p = p;
-    i->end = i->p + n;
+    i->end = n ? i->p + n : i->p;   /* an empty buffer may have no address */
     i->bad = 0;
 }
 static const uint8_t *take(struct wire_in *i, size_t n)
