@@ -74,7 +74,7 @@ struct op {
     char *language, *kernel; /* restart */
     struct buf input;        /* exec, put: what its standard input, or the file, is still to get */
     int as_text;             /* probe */
-    int interactive, input_eof, input_ended, hold_output;
+    int interactive, pty, input_eof, input_ended, hold_output;
     struct doctor *doctor;
     struct file_op *file;
     interp_error *error; /* close: why it failed */

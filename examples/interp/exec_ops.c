@@ -214,10 +214,11 @@ static void do_exec(struct line *l)
     buf_free(&json);
     if (st == INTERP_OK) {
         struct op *op = op_new(l->io, OP_EXEC, s, &l->id, l->weight); /* starts when all lines at hand have been read */
-        const struct member *interactive = object_get(&l->o, "interactive"), *hold = object_get(&l->o, "hold_output");
+        const struct member *interactive = object_get(&l->o, "interactive"), *hold = object_get(&l->o, "hold_output"), *pty = object_get(&l->o, "pty");
         op->hold_output = hold && (hold->value[0] == 't' || hold->value[0] == '1');
         op->request = request;
         op->cancel = cancel;
+        op->pty = pty && (pty->value[0] == 't' || pty->value[0] == '1');
         op->interactive = interactive && (interactive->value[0] == 't' || interactive->value[0] == '1');
         return;
     }
@@ -287,12 +288,20 @@ static void do_resize(struct line *l)
     struct op *op = op_find_exec(l->io, s, &id);
     interp_error *err = NULL;
     id_free(&id);
-    if (!op || !op->call) {
+    if (!op) {
         fail(l, INTERP_E_NOT_FOUND, "exec-unknown", "%s: no exec with this id is in flight in session \"%s\"", s->name, "");
         return;
     }
+    if (!op->pty) {
+        fail(l, INTERP_E_INVAL, "pty", "%s: that exec has no terminal%s", "", "set \"pty\":true in its request");
+        return;
+    }
     unsigned long long r = strtoull(rows->value, NULL, 10), c = strtoull(columns->value, NULL, 10);
-    interp_status st = interp_call_resize(op->call, r > UINT32_MAX ? 0 : (uint32_t)r, c > UINT32_MAX ? 0 : (uint32_t)c, &err);
+    interp_status st;
+    if (op->call)
+        st = interp_call_resize(op->call, r > UINT32_MAX ? 0 : (uint32_t)r, c > UINT32_MAX ? 0 : (uint32_t)c, &err);
+    else if ((st = interp_request_set_pty_rows(op->request, r, &err)) == INTERP_OK)   /* it is about to start */
+        st = interp_request_set_pty_columns(op->request, c, &err);
     if (st == INTERP_OK)
         answer_done(l->io, &l->id);
     else

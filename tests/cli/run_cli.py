@@ -330,8 +330,17 @@ class Terminal:
         os.write(self.fd, keys)
 
     def ended(self, code):
-        pid, self.pid = self.pid, 0
-        status = os.waitpid(pid, 0)[1]
+        end = time.monotonic() + 30 * runner.SLOW
+        pid = 0
+        while not pid:
+            expect(time.monotonic() < end, 'it does not end; it showed %r' % self.seen)
+            if select.select([self.fd], [], [], 0.05)[0]:
+                try:
+                    self.seen += os.read(self.fd, 65536)
+                except OSError:
+                    time.sleep(0.05)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+        self.pid = 0
         expect(os.WIFEXITED(status) and os.WEXITSTATUS(status) == code, 'status %d, not code %d; %r' % (status, code, self.seen))
 
     def __enter__(self):
@@ -379,6 +388,7 @@ def t_repl_terminal():
             t.until(b'value 42')
             t.type(('class P:\n def _repr_png_(self): import base64; return base64.b64decode("%s")\n\nP()\n' % png).encode())
             t.until(b'[picture-2.png]')
+            t.until(b'> ')                  # before it, a key would meet a terminal that is not ready for keys
             t.type(b'\x04')
             t.ended(0)
         with open(folder + '/picture-2.png', 'rb') as f:
@@ -859,6 +869,9 @@ def s_terminal():
         r = io.until('x')[-1]['result']
         expect(r['ok'] and 'geheim' not in r['stdout']['text'] and '6\r\n' in r['stdout']['text'] and r['stdout']['text'].endswith('44 99\r\n'), r)
         io.failed(['INTERP_E_NOT_FOUND'], op='resize', session='s', target='x', rows=1, columns=1)
+        io.send({'id': 'w', 'op': 'exec', 'session': 's', 'language': 'bash', 'code': 'stty size', 'pty': True}, {'id': 'v', 'op': 'resize', 'session': 's', 'target': 'w', 'rows': 5, 'columns': 6})
+        r = io.until('w')[-1]['result']     # in one piece, so that the second finds the first not begun
+        expect(r['stdout']['text'] == '5 6\r\n' and io.until('v')[-1]['event'] == 'done', r)
         io.send({'id': 'y', 'op': 'exec', 'session': 's', 'language': 'bash', 'code': 'sleep 3'})
         for bad in ({'target': 'y', 'rows': 3, 'columns': 3}, {'rows': 3, 'columns': 3}, {'target': 'y', 'rows': 3}, {'target': 'y', 'rows': '3', 'columns': 3}):
             io.failed(['INTERP_E_INVAL'], op='resize', session='s', **bad)
