@@ -66,6 +66,7 @@ int typed_read(struct typed *l, const char *prompt, struct buf *b)
     if (l->edit) {
         int n = 0;
         l->prompt = prompt;
+        el_set(l->edit, EL_PREP_TERM, 1);   /* before the prompt is there: a key that comes between them would mean something else */
         const char *text = el_gets(l->edit, &n);
         if (!text || n <= 0)
             return errno == EINTR ? -1 : 0;

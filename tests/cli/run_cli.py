@@ -388,7 +388,7 @@ def t_repl_terminal():
             t.until(b'value 42')
             t.type(('class P:\n def _repr_png_(self): import base64; return base64.b64decode("%s")\n\nP()\n' % png).encode())
             t.until(b'[picture-2.png]')
-            t.until(b'> ')                  # before it, a key would meet a terminal that is not ready for keys
+            t.until(b'> ')
             t.type(b'\x04')
             t.ended(0)
         with open(folder + '/picture-2.png', 'rb') as f:
