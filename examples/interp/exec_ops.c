@@ -275,38 +275,31 @@ static void do_input(struct line *l)
 static void do_resize(struct line *l)
 {
     struct session *s = session_member(l);
-    const struct member *rows = object_get(&l->o, "rows"), *columns = object_get(&l->o, "columns");
+    uint64_t rows = 0, columns = 0;
     struct id id;
-    if (!s)
-        return;
-    if (!rows || rows->kind != JSON_NUMBER || !columns || columns->kind != JSON_NUMBER) {
-        fail(l, INTERP_E_INVAL, "member-type", "%s: \"rows\" and \"columns\" are numbers%s", "", "");
-        return;
-    }
-    if (target_member(l, &id) < 0)
+    if (!s || target_member(l, &id) < 0)
         return;
     struct op *op = op_find_exec(l->io, s, &id);
-    interp_error *err = NULL;
     id_free(&id);
-    if (!op) {
+    if (!op)
         fail(l, INTERP_E_NOT_FOUND, "exec-unknown", "%s: no exec with this id is in flight in session \"%s\"", s->name, "");
-        return;
-    }
-    if (!op->pty) {
+    else if (!op->pty)
         fail(l, INTERP_E_INVAL, "pty", "%s: that exec has no terminal%s", "", "set \"pty\":true in its request");
-        return;
+    else if (number_member(&l->o, "rows", &rows) < 0 || number_member(&l->o, "columns", &columns) < 0 || rows > UINT32_MAX || columns > UINT32_MAX)
+        fail(l, INTERP_E_INVAL, "member-type", "%s: \"rows\" and \"columns\" are whole numbers%s", "", "");
+    else {
+        interp_error *err = NULL;
+        interp_status st;
+        if (op->call)
+            st = interp_call_resize(op->call, (uint32_t)rows, (uint32_t)columns, &err);
+        else if ((st = interp_request_set_pty_rows(op->request, rows, &err)) == INTERP_OK)   /* it is about to start */
+            st = interp_request_set_pty_columns(op->request, columns, &err);
+        if (st == INTERP_OK)
+            answer_done(l->io, &l->id);
+        else
+            answer_error(l->io, &l->id, err, st);
+        interp_error_free(err);
     }
-    unsigned long long r = strtoull(rows->value, NULL, 10), c = strtoull(columns->value, NULL, 10);
-    interp_status st;
-    if (op->call)
-        st = interp_call_resize(op->call, r > UINT32_MAX ? 0 : (uint32_t)r, c > UINT32_MAX ? 0 : (uint32_t)c, &err);
-    else if ((st = interp_request_set_pty_rows(op->request, r, &err)) == INTERP_OK)   /* it is about to start */
-        st = interp_request_set_pty_columns(op->request, c, &err);
-    if (st == INTERP_OK)
-        answer_done(l->io, &l->id);
-    else
-        answer_error(l->io, &l->id, err, st);
-    interp_error_free(err);
 }
 
 /* The answer to a question of an exec's: reply, allow, and code, code_base64 or reason. */

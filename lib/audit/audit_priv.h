@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "base/fds.h"
 #include "base/secret.h"
+#include "base/zmem.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/types.h>
-#include <zlib.h>
 
 /* A record is one line: {"v":1,"seq":N,...,"prev":"<64 hex>","hash":"<64 hex>"}. hash covers all bytes before ,"hash": and so the previous hash. */
 #define AUDIT_HEAD     "{\"v\":1,\"seq\":"

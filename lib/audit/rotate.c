@@ -77,15 +77,6 @@ int interp__audit_rotate(struct interp__audit *a, uint64_t next)
 
 /* ---- compression */
 
-static void *z_alloc(void *opaque, unsigned n, unsigned size)
-{
-    return interp__resize(opaque, NULL, (size_t)n * size);
-}
-static void z_free(void *opaque, void *p)
-{
-    interp__free(opaque, p);
-}
-
 static void let_go(int *fd)
 {
     if (*fd >= 0) {
@@ -136,9 +127,7 @@ static int start(struct interp__audit *a, const char *name)
     f->in = openat(f->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     f->out = f->in < 0 ? -1 : openat(f->dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     memset(&f->z, 0, sizeof f->z);
-    f->z.zalloc = z_alloc;
-    f->z.zfree = z_free;
-    f->z.opaque = &a->mem;
+    interp__zmem(&f->z, &a->mem);
     if (f->in >= 0)
         interp__fds_add(f->in);
     if (f->out >= 0)

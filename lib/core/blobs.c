@@ -1,8 +1,8 @@
 /* blobs.c - what the library carries deflated is inflated when it is needed first, once in a process: for all contexts, and for children that were forked */
 #include "blobs.h"
+#include "base/zmem.h"
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <zlib.h>
 
 extern const struct interp__packed interp__packed_agent_x86_64, interp__packed_agent_aarch64, interp__packed_python, interp__packed_javascript;
 static const struct interp__packed *const PACKED[INTERP__PACKED] = {
@@ -11,18 +11,10 @@ static const struct interp__packed *const PACKED[INTERP__PACKED] = {
 };
 static _Atomic(uint8_t *) whole[INTERP__PACKED];
 
-static void *take(void *mem, unsigned n, unsigned size)
-{
-    return interp__resize(mem, NULL, (size_t)n * size);
-}
-static void give(void *mem, void *p)
-{
-    interp__free(mem, p);
-}
-
 static int inflate_to(uint8_t *out, const struct interp__packed *b, const struct interp__mem *m)
 {
-    z_stream z = { .zalloc = take, .zfree = give, .opaque = (void *)(uintptr_t)m, .next_in = (Bytef *)(uintptr_t)b->data, .avail_in = b->packed, .next_out = out, .avail_out = b->size };
+    z_stream z = { .next_in = (Bytef *)(uintptr_t)b->data, .avail_in = b->packed, .next_out = out, .avail_out = b->size };
+    interp__zmem(&z, m);
     if (inflateInit2(&z, -15) != Z_OK)
         return -1;
     int end = inflate(&z, Z_FINISH);

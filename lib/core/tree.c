@@ -1,10 +1,10 @@
 /* tree.c - up: an archive or a walk becomes records; down: records, of which nothing is believed, become an archive or files of the host's */
 #include "core.h"
+#include "base/zmem.h"
 #include "core/tree.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <zlib.h>
 
 #define LEFT_MAX ((size_t)1 << 20)    /* what is told of entries left out */
 #define STRAIGHT 8192u                /* content of at least so much goes without a copy in between */
@@ -12,24 +12,13 @@
 /* ---- what an archive may be packed in */
 struct interp__gunzip { z_stream z; const struct interp__mem *mem; uint32_t at, len; uint8_t ended, plain[32 << 10]; };
 
-static void *take_memory(void *mem, unsigned n, unsigned size)
-{
-    return interp__resize(mem, NULL, (size_t)n * size);
-}
-static void give_memory(void *mem, void *p)
-{
-    interp__free(mem, p);
-}
-
 static struct interp__gunzip *gunzip_new(const struct interp__mem *m)
 {
     struct interp__gunzip *g = interp__alloc(m, sizeof *g);
     if (!g)
         return NULL;
     g->mem = m;
-    g->z.zalloc = take_memory;
-    g->z.zfree = give_memory;
-    g->z.opaque = (void *)(uintptr_t)m;
+    interp__zmem(&g->z, m);
     if (inflateInit2(&g->z, 15 + 16) == Z_OK)
         return g;
     interp__free(m, g);

@@ -1,5 +1,6 @@
 /* spill_save.c - a stream as a gzip file of the host's (the one user of zlib in output/) */
 #include "spill.h"
+#include "base/zmem.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -7,16 +8,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <zlib.h>
-
-static void *take(void *mem, unsigned n, unsigned size)
-{
-    return interp__resize(mem, NULL, (size_t)n * size);
-}
-static void give(void *mem, void *p)
-{
-    interp__free(mem, p);
-}
 
 struct out { z_stream z; int fd; uint64_t written, limit; uint8_t packed[32 << 10]; };
 static int write_out(struct out *o, const void *p, size_t n, int flush)
@@ -79,9 +70,7 @@ int interp__source_save(const struct interp__source *s, const struct interp__mem
     uint8_t *work = interp__resize(mem, NULL, INTERP__SPILL_BLOCK);
     int e = o && work ? 0 : ENOMEM, begun = 0;
     if (!e) {
-        o->z.zalloc = take;
-        o->z.zfree = give;
-        o->z.opaque = (void *)(uintptr_t)mem;
+        interp__zmem(&o->z, mem);
         o->limit = getrlimit(RLIMIT_FSIZE, &r) || r.rlim_cur == RLIM_INFINITY ? UINT64_MAX : r.rlim_cur;
         begun = deflateInit2(&o->z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK;
         e = begun ? 0 : ENOMEM;

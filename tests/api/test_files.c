@@ -1,19 +1,7 @@
 /* test_files.c - files of a session: put, get, list, stat, mkdir, rename, remove; what hostile names and places do to them.
    SPDX-License-Identifier: MIT */
-#include "api.h"
+#include "box.h"
 
-struct box { interp_ctx *x; interp_session *s; };
-static struct box new_box(const char *json)
-{
-    struct box b = { new_ctx(0), NULL };
-    b.s = open_with(b.x, json);
-    return b;
-}
-static void free_box(struct box *b)
-{
-    interp_session_close(b->s);
-    interp_ctx_free(b->x);
-}
 static void sh(struct box *b, const char *code)
 {
     interp_result *r = run(b->s, "sh", code);

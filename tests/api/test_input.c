@@ -1,27 +1,7 @@
 /* test_input.c - interactive standard input: fed while the code runs, ended, waited for, never read.
    SPDX-License-Identifier: MIT */
-#include "api.h"
+#include "box.h"
 
-struct box { interp_ctx *x; interp_session *s; };
-static struct box new_box(void)
-{
-    struct box b = { new_ctx(0), NULL };
-    b.s = open_with(b.x, NULL);
-    return b;
-}
-static void free_box(struct box *b)
-{
-    interp_session_close(b->s);
-    interp_ctx_free(b->x);
-}
-static interp_call *start(struct box *b, const char *language, const char *code, const char *json)
-{
-    interp_call *k = NULL;
-    interp_request *r = new_request(b->x, language, code, json);
-    NEED(interp_session_exec_start(b->s, r, &k, ERR));
-    interp_request_free(r);
-    return k;
-}
 /* Waits until the streamed output has `want` in it. */
 static void wait_for(interp_call *k, const char *want)
 {
@@ -60,11 +40,11 @@ TEST(dialogue)
         { "javascript", "const rl = require('readline').createInterface({ input: process.stdin, output: process.stdout });\n"
                         "const ask = (q) => new Promise((r) => rl.question(q, r));\nconst a = await ask('name? '); const b = await ask('age? '); console.log(`<${a} ${b}>`); rl.close(); 0" },
     };
-    struct box b = new_box();
+    struct box b = new_box(NULL);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (i == 2 && !has_program("/usr/bin/node"))
             continue;
-        interp_call *k = start(&b, rows[i].language, rows[i].code, "{\"interactive\":1,\"stream\":1,\"timeout_ms\":20000}");
+        interp_call *k = start_exec(&b, rows[i].language, rows[i].code, "{\"interactive\":1,\"stream\":1,\"timeout_ms\":20000}");
         wait_for(k, "name? ");
         say(k, "Ada\n");
         wait_for(k, "age? ");
@@ -81,8 +61,8 @@ TEST(dialogue)
 /* What the request brings comes first; write_end is end of file; input written before the kernel runs waits. */
 TEST(order_and_end)
 {
-    struct box b = new_box();
-    interp_call *k = start(&b, "python", "import sys\nprint(repr(sys.stdin.read()))", "{\"interactive\":1,\"stdin\":\"one \"}");
+    struct box b = new_box(NULL);
+    interp_call *k = start_exec(&b, "python", "import sys\nprint(repr(sys.stdin.read()))", "{\"interactive\":1,\"stdin\":\"one \"}");
     say(k, "two ");
     say(k, "three");
     OK(interp_call_write_end(k, ERR));
@@ -97,7 +77,7 @@ TEST(order_and_end)
     EXPECT_OK(r);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "'one two three'\n");
     interp_result_free(r);
-    k = start(&b, "python", "import sys\nprint(repr(sys.stdin.read()))", "{\"interactive\":1}");   /* an end and nothing before it */
+    k = start_exec(&b, "python", "import sys\nprint(repr(sys.stdin.read()))", "{\"interactive\":1}");   /* an end and nothing before it */
     OK(interp_call_write_end(k, ERR));
     r = finish_exec(k);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "''\n");
@@ -124,8 +104,8 @@ TEST(back_pressure)
     REQUIRE(data);
     for (size_t i = 0; i < BIG; i++)
         data[i] = (char)('a' + i % 26);
-    struct box b = new_box();
-    interp_call *k = start(&b, "python", "import sys, time, hashlib\ntime.sleep(0.2)\nd = sys.stdin.buffer.read()\nprint(len(d), d == bytes(97 + i % 26 for i in range(26)) * (len(d) // 26) + d[len(d) // 26 * 26:])",
+    struct box b = new_box(NULL);
+    interp_call *k = start_exec(&b, "python", "import sys, time, hashlib\ntime.sleep(0.2)\nd = sys.stdin.buffer.read()\nprint(len(d), d == bytes(97 + i % 26 for i in range(26)) * (len(d) // 26) + d[len(d) // 26 * 26:])",
                            "{\"interactive\":1,\"timeout_ms\":30000}");
     size_t at = feed(k, data, 0);
     int writable = 0;
@@ -199,16 +179,16 @@ TEST(back_pressure_in_a_loop)
 /* Waiting for input is waiting: deadlines and cancels end it with the state kept, and code that never reads ends as it would. */
 TEST(waiting_ends)
 {
-    struct box b = new_box();
+    struct box b = new_box(NULL);
     EXPECT_RUN(b.s, "python", "x = 41", "");
-    interp_call *k = start(&b, "python", "input()", "{\"interactive\":1,\"timeout_ms\":300}");
+    interp_call *k = start_exec(&b, "python", "input()", "{\"interactive\":1,\"timeout_ms\":300}");
     interp_result *r = finish_exec(k);
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_PRESERVED);
     interp_result_free(r);
     EXPECT_RUN(b.s, "python", "print(x)", "41\n");
     char data[4096];
     memset(data, 'y', sizeof data);
-    k = start(&b, "python", "print(x + 1)", "{\"interactive\":1}");
+    k = start_exec(&b, "python", "print(x + 1)", "{\"interactive\":1}");
     size_t taken = 0, total = 0;
     for (int i = 0; i < 1000; i++)
         if (interp_call_write(k, data, sizeof data, &taken, NULL) == INTERP_OK)
@@ -219,7 +199,7 @@ TEST(waiting_ends)
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "42\n");
     interp_result_free(r);
     EXPECT_RUN(b.s, "python", "import sys; print(repr(sys.stdin.read()))", "''\n");
-    k = start(&b, "python", "input()", "{\"interactive\":1}");                      /* given up: it is cancelled */
+    k = start_exec(&b, "python", "input()", "{\"interactive\":1}");                      /* given up: it is cancelled */
     interp_call_free(k);
     EXPECT_RUN(b.s, "python", "print(x)", "41\n");
     free_box(&b);
@@ -227,15 +207,15 @@ TEST(waiting_ends)
 
 TEST(misuse)
 {
-    struct box b = new_box();
+    struct box b = new_box(NULL);
     size_t taken = 5;
-    interp_call *k = start(&b, "python", "import time; time.sleep(0.3)", NULL);
+    interp_call *k = start_exec(&b, "python", "import time; time.sleep(0.3)", NULL);
     SAYS(interp_call_write(k, "x", 1, &taken, ERR), INTERP_E_INVAL, "interactive");
     IS(interp_call_write_end(k, ERR), INTERP_E_INVAL);
     interp_result_free(finish_exec(k));
     IS(interp_call_write(NULL, "x", 1, &taken, ERR), INTERP_E_INVAL);
     IS(interp_call_write_end(NULL, ERR), INTERP_E_INVAL);
-    k = start(&b, "python", "input()", "{\"interactive\":1}");
+    k = start_exec(&b, "python", "input()", "{\"interactive\":1}");
     IS(interp_call_write(k, NULL, 1, &taken, ERR), INTERP_E_INVAL);
     IS(interp_call_write(k, "x", 1, NULL, ERR), INTERP_E_INVAL);
     CHECK_INT(taken, 5);

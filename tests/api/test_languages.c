@@ -1,6 +1,6 @@
 /* test_languages.c - one-shot languages: build and run apart, structured errors, a host's own, and nothing left behind.
    SPDX-License-Identifier: MIT */
-#include "api.h"
+#include "box.h"
 
 /* A language that needs nothing but what every sandbox here has: its compiler is a shell script. Code "bad ..." does not build, "slow" builds for a minute. */
 static const char OWN[] =
@@ -10,18 +10,6 @@ static const char OWN[] =
     "\"run\":[\"{out}/p\",\"it's {heap_mib}\",\"{workspace}\"],\"env\":{\"TOY\":\"{name}\"},"
     "\"errors\":[\"%f:%l:%c: %s[%k]: %m\",\"%f:%l: %s: %m\"],\"run_errors\":[{\"match\":\"toy: %m at %f:%l\",\"type\":\"Toy\"}]}]}";
 
-struct box { interp_ctx *x; interp_session *s; };
-static struct box new_box(const char *json)
-{
-    struct box b = { new_ctx(0), NULL };
-    b.s = open_with(b.x, json);
-    return b;
-}
-static void free_box(struct box *b)
-{
-    interp_session_close(b->s);
-    interp_ctx_free(b->x);
-}
 /* Nothing of a build is left once the shell after it is ready, which the next exec of that language waits for. */
 static void expect_clean(struct box *b)
 {

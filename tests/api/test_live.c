@@ -1,6 +1,6 @@
 /* test_live.c - execs that run while nobody waits: output by offset, signals, several kernels at work.
    SPDX-License-Identifier: MIT */
-#include "api.h"
+#include "box.h"
 
 #define JSON_HAS(r, expr)                                                                                         \
     do {                                                                                                          \
@@ -9,25 +9,11 @@
         EXPECT_JSON(jj, jn, expr);                                                                                \
     } while (0)
 
-struct box { interp_ctx *x; interp_session *s; };
-static struct box new_box(uint32_t flags)
+static struct box loop_box(void)
 {
-    struct box b = { new_ctx(flags), NULL };
-    b.s = flags ? loop_open(b.x, NULL) : open_with(b.x, NULL);
+    struct box b = { new_ctx(INTERP_CTX_LOOP), NULL };
+    b.s = loop_open(b.x, NULL);
     return b;
-}
-static void free_box(struct box *b)
-{
-    interp_session_close(b->s);
-    interp_ctx_free(b->x);
-}
-static interp_call *start(struct box *b, const char *language, const char *code, const char *json)
-{
-    interp_call *k = NULL;
-    interp_request *r = new_request(b->x, language, code, json);
-    NEED(interp_session_exec_start(b->s, r, &k, ERR));
-    interp_request_free(r);
-    return k;
 }
 
 /* ---- output by offset */
@@ -89,9 +75,9 @@ static uint64_t read_on(struct box *b, interp_call *k, uint64_t missing[2], unsi
 TEST(held_output_is_exact)
 {
     for (int loop = 0; loop < 2; loop++) {
-        struct box b = new_box(loop ? INTERP_CTX_LOOP : 0);
+        struct box b = loop ? loop_box() : new_box(NULL);
         uint64_t missing[2] = { 0, 0 };
-        interp_call *k = start(&b, "python", WRITER, "{\"hold_output\":1}");
+        interp_call *k = start_exec(&b, "python", WRITER, "{\"hold_output\":1}");
         CHECK_INT(read_on(&b, k, missing, 15000), LINES * 10);
         CHECK_INT(missing[0] + missing[1], 0);
         interp_result *r = NULL;
@@ -107,14 +93,14 @@ TEST(held_output_is_exact)
 /* A reader that stays away stalls the code and nothing else; a deadline still ends it, and letting go sets it free. */
 TEST(held_output_stalls)
 {
-    struct box b = new_box(0);
-    interp_call *k = start(&b, "python", WRITER, "{\"hold_output\":1,\"timeout_ms\":1500,\"grace_ms\":1000}");
+    struct box b = new_box(NULL);
+    interp_call *k = start_exec(&b, "python", WRITER, "{\"hold_output\":1,\"timeout_ms\":1500,\"grace_ms\":1000}");
     EXPECT_RUN(b.s, "bash", "echo beside", "beside\n");
     interp_result *r = finish_exec(k);
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", 0);
     CHECK(interp_result_total_bytes(r, INTERP_STREAM_STDOUT) < LINES * 10);
     interp_result_free(r);
-    k = start(&b, "python", WRITER, "{\"hold_output\":1}");
+    k = start_exec(&b, "python", WRITER, "{\"hold_output\":1}");
     char c;
     size_t n = 0;
     for (int i = 0; i < 400 && interp_call_output(k, INTERP_STREAM_STDOUT, 0, &c, 1, &n, NULL, ERR) == INTERP_AGAIN; i++)
@@ -133,7 +119,7 @@ TEST(held_output_stalls)
     r = exec_with(b.x, b.s, "python", WRITER, "{\"hold_output\":1}");
     EXPECT_OK(r);
     interp_result_free(r);
-    k = start(&b, "python", WRITER, "{\"hold_output\":1}");
+    k = start_exec(&b, "python", WRITER, "{\"hold_output\":1}");
     interp_call_free(k);   /* abandoned: the session goes on */
     EXPECT_RUN(b.s, "python", "print(1)", "1\n");
     free_box(&b);
@@ -142,8 +128,8 @@ TEST(held_output_stalls)
 /* Without hold_output: what the result would keep, with gaps that are told; nothing stalls. */
 TEST(kept_output)
 {
-    struct box b = new_box(0);
-    interp_call *k = start(&b, "bash", "for i in 1 2 3; do echo line $i; sleep 0.15; done", NULL);
+    struct box b = new_box(NULL);
+    interp_call *k = start_exec(&b, "bash", "for i in 1 2 3; do echo line $i; sleep 0.15; done", NULL);
     char seen[100] = "", buf[16];
     size_t have = 0, n;
     uint64_t at;
@@ -165,7 +151,7 @@ TEST(kept_output)
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "line 1\nline 2\nline 3\n");
     interp_result_free(r);
     uint64_t missing[2] = { 0, 0 };
-    k = start(&b, "python", WRITER, NULL);
+    k = start_exec(&b, "python", WRITER, NULL);
     CHECK_INT(read_on(&b, k, missing, 0), LINES * 10);
     wait_done(k);
     memset(missing, 0, sizeof missing);
@@ -180,9 +166,9 @@ TEST(kept_output)
 /* What redaction holds back does not stay back while the code goes on; no secret comes out by it. */
 TEST(redacted_by_offset)
 {
-    struct box b = new_box(0);
+    struct box b = new_box(NULL);
     OK(interp_redact_add(b.x, "KEY", "hunter2-hunter2", 15, ERR));
-    interp_call *k = start(&b, "python", "import time, sys\nsys.stdout.write('a hunter2-hun'); sys.stdout.flush()\ntime.sleep(0.6)\nsys.stdout.write('ter2 b\\nprompt? hunter2'); sys.stdout.flush()\ntime.sleep(60)", "{\"hold_output\":1}");
+    interp_call *k = start_exec(&b, "python", "import time, sys\nsys.stdout.write('a hunter2-hun'); sys.stdout.flush()\ntime.sleep(0.6)\nsys.stdout.write('ter2 b\\nprompt? hunter2'); sys.stdout.flush()\ntime.sleep(60)", "{\"hold_output\":1}");
     char seen[256] = "", buf[64];
     size_t have = 0, n;
     for (int i = 0; i < 500 && !strstr(seen, "prompt?"); i++)
@@ -198,8 +184,8 @@ TEST(redacted_by_offset)
 
 TEST(output_arguments)
 {
-    struct box b = new_box(0);
-    interp_call *k = start(&b, "bash", "echo x", NULL);
+    struct box b = new_box(NULL);
+    interp_call *k = start_exec(&b, "bash", "echo x", NULL);
     char c;
     size_t n;
     SAYS(interp_call_output(k, 3, 0, &c, 1, &n, NULL, ERR), INTERP_E_INVAL, "stream");
@@ -236,9 +222,9 @@ static void until(interp_call *k, const char *want)
 
 TEST(signals)
 {
-    struct box b = new_box(0);
+    struct box b = new_box(NULL);
     /* caught by the code: its own affair */
-    interp_call *k = start(&b, "python", "import time\nprint('ready', flush=True)\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('caught')", NULL);
+    interp_call *k = start_exec(&b, "python", "import time\nprint('ready', flush=True)\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('caught')", NULL);
     until(k, "ready");
     OK(interp_call_signal(k, SIGINT, ERR));
     interp_result *r = finish_exec(k);
@@ -255,7 +241,7 @@ TEST(signals)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (i == 2 && !has_program("/usr/bin/node"))
             continue;
-        k = start(&b, rows[i].language, rows[i].code, NULL);
+        k = start_exec(&b, rows[i].language, rows[i].code, NULL);
         until(k, "ready");
         OK(interp_call_signal(k, SIGINT, ERR));
         r = finish_exec(k);
@@ -265,7 +251,7 @@ TEST(signals)
         EXPECT_RUN(b.s, rows[i].language, rows[i].after, rows[i].want);
     }
     /* any other goes to what the exec started, not to the kernel */
-    k = start(&b, "bash", "echo ready; sleep 60; echo \"it ended with $?\"", NULL);
+    k = start_exec(&b, "bash", "echo ready; sleep 60; echo \"it ended with $?\"", NULL);
     until(k, "ready");
     usleep(100000);
     OK(interp_call_signal(k, SIGTERM, ERR));
@@ -274,13 +260,13 @@ TEST(signals)
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "ready\nit ended with 143\n");
     CHECK_STR(interp_result_interrupted(r), "");
     interp_result_free(r);
-    k = start(&b, "bash", "bash -c 'trap \"echo got usr1; exit 4\" USR1; echo ready; while :; do sleep 0.05; done'; echo $?", NULL);
+    k = start_exec(&b, "bash", "bash -c 'trap \"echo got usr1; exit 4\" USR1; echo ready; while :; do sleep 0.05; done'; echo $?", NULL);
     until(k, "ready");
     OK(interp_call_signal(k, SIGUSR1, ERR));
     r = finish_exec(k);
     CHECK(strstr(interp_result_text(r, INTERP_STREAM_STDOUT, NULL), "got usr1\n4\n"));
     interp_result_free(r);
-    k = start(&b, "bash", "echo x", NULL);
+    k = start_exec(&b, "bash", "echo x", NULL);
     IS(interp_call_signal(k, 0, ERR), INTERP_E_INVAL);
     IS(interp_call_signal(k, 32, ERR), INTERP_E_INVAL);
     wait_done(k);
@@ -300,13 +286,13 @@ static void hear(int sig)
 /* One that came before the sleep ends it, if it was blocked until then. */
 TEST(wait_masked)
 {
-    struct box b = new_box(0);
+    struct box b = new_box(NULL);
     struct sigaction a = { .sa_handler = hear };
     sigset_t block, old;
     sigaction(SIGUSR1, &a, NULL);
     sigemptyset(&block);
     sigaddset(&block, SIGUSR1);
-    interp_call *k = start(&b, "bash", "sleep 60", NULL);
+    interp_call *k = start_exec(&b, "bash", "sleep 60", NULL);
     pthread_sigmask(SIG_BLOCK, &block, &old);
     pthread_kill(pthread_self(), SIGUSR1);
     CHECK_INT(heard, 0);

@@ -1,27 +1,6 @@
 /* test_output.c - bytes on the way out: caps, cuts, totals, streaming, back-pressure, late output, results as JSON.
    SPDX-License-Identifier: MIT */
-#include "api.h"
-
-struct box { interp_ctx *x; interp_session *s; };
-static struct box new_box(const char *json)
-{
-    struct box b = { new_ctx(0), NULL };
-    b.s = open_with(b.x, json);
-    return b;
-}
-static void free_box(struct box *b)
-{
-    interp_session_close(b->s);
-    interp_ctx_free(b->x);
-}
-static interp_call *start_exec(struct box *b, interp_session *s, const char *language, const char *code, const char *json)
-{
-    interp_call *k = NULL;
-    interp_request *r = new_request(b->x, language, code, json);
-    NEED(interp_session_exec_start(s, r, &k, ERR));
-    interp_request_free(r);
-    return k;
-}
+#include "box.h"
 
 /* What a stream of n bytes must look like: byte i is 'a' + i % 26, every 100th byte a newline. */
 static char pattern(uint64_t i) { return i % 100 == 99 ? '\n' : (char)('a' + i % 26); }
@@ -263,7 +242,7 @@ TEST(stream_events)
 {
     struct box b = new_box(NULL);
     EXPECT_RUN(b.s, "python", pattern_code, "");
-    interp_call *k = start_exec(&b, b.s, "python", "w(1000000); w(300000, sys.stderr); w(5)", "{\"stream\":1}");
+    interp_call *k = start_exec(&b, "python", "w(1000000); w(300000, sys.stderr); w(5)", "{\"stream\":1}");
     struct streamed t = pull_all(k, 0, 0);
     CHECK_INT(t.bytes[1], 1000005);
     CHECK_INT(t.bytes[2], 300000);
@@ -277,7 +256,7 @@ TEST(stream_events)
     for (size_t i = 0; i < hn; i++)
         REQUIRE(h[i] == pattern(i));
     interp_result_free(r);
-    k = start_exec(&b, b.s, "python", "w(1000000)", "{\"stream\":0}");
+    k = start_exec(&b, "python", "w(1000000)", "{\"stream\":0}");
     t = pull_all(k, 0, 0);
     CHECK_INT(t.events, 0);
     interp_result_free(finish_exec(k));
@@ -289,7 +268,7 @@ TEST(stream_is_live)
 {
     struct box b = new_box(NULL);
     EXPECT_RUN(b.s, "bash", ":", "");
-    interp_call *k = start_exec(&b, b.s, "bash", "echo one; sleep 3; echo two", "{\"stream\":1}");
+    interp_call *k = start_exec(&b, "bash", "echo one; sleep 3; echo two", "{\"stream\":1}");
     struct streamed t = pull_all(k, 0, 0);
     MEASURE("first output event after", (double)t.first_ns / 1e6, "ms");
     CHECK(t.first_ns < UINT64_C(2500000000));
@@ -309,7 +288,7 @@ TEST_LONG(flood, 180)
         struct rusage before, after;
         getrusage(RUSAGE_SELF, &before);
         uint64_t t0 = tap_now_ns();
-        interp_call *k = start_exec(&b, b.s, "python", code, stream ? "{\"stream\":1,\"timeout_ms\":120000}" : "{\"timeout_ms\":120000}");
+        interp_call *k = start_exec(&b, "python", code, stream ? "{\"stream\":1,\"timeout_ms\":120000}" : "{\"timeout_ms\":120000}");
         struct streamed t = pull_all(k, 0, 0);
         interp_result *r = finish_exec(k);
         getrusage(RUSAGE_SELF, &after);
@@ -335,7 +314,7 @@ TEST_LONG(slow_consumer, 120)
     interp_session *other = open_with(b.x, NULL);
     EXPECT_RUN(b.s, "bash", ":", "");
     EXPECT_RUN(other, "bash", ":", "");
-    interp_call *k = start_exec(&b, b.s, "bash", "for i in 1 2 3 4 5 6 7 8; do head -c 1000000 /dev/zero; echo $i > /workspace/at; done", "{\"stream\":1,\"timeout_ms\":60000}");
+    interp_call *k = start_exec(&b, "bash", "for i in 1 2 3 4 5 6 7 8; do head -c 1000000 /dev/zero; echo $i > /workspace/at; done", "{\"stream\":1,\"timeout_ms\":60000}");
     CHECK_INT(interp_call_wait(k, 2000, 0, ERR), INTERP_OK);
     uint64_t t = tap_now_ns();
     for (int i = 0; i < 20; i++)
@@ -364,7 +343,7 @@ TEST(stalled_guest_times_out)
 {
     struct box b = new_box(NULL);
     EXPECT_RUN(b.s, "bash", ":", "");
-    interp_call *k = start_exec(&b, b.s, "bash", "head -c 50000000 /dev/zero", "{\"stream\":1,\"timeout_ms\":1000,\"grace_ms\":500}");
+    interp_call *k = start_exec(&b, "bash", "head -c 50000000 /dev/zero", "{\"stream\":1,\"timeout_ms\":1000,\"grace_ms\":500}");
     tap_sleep_ms(2500);
     uint64_t t = tap_now_ns();
     (void)pull_all(k, 0, 0);
@@ -555,7 +534,7 @@ TEST(clean_terminal)
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         for (int stream = 0; stream < 2; stream++) {
-            interp_call *k = start_exec(&b, b.s, "python", row[i].code, stream ? "{\"stream\":true}" : NULL);
+            interp_call *k = start_exec(&b, "python", row[i].code, stream ? "{\"stream\":true}" : NULL);
             char seen[200];
             size_t n = 0, len;
             for (;;) {
@@ -583,7 +562,7 @@ TEST(clean_terminal)
             interp_result_free(r);
         }
     /* a prompt is shown while the code waits behind it */
-    interp_call *k = start_exec(&b, b.s, "python", "input('Name: ')", "{\"stream\":true,\"interactive\":true}");
+    interp_call *k = start_exec(&b, "python", "input('Name: ')", "{\"stream\":true,\"interactive\":true}");
     char seen[100] = "";
     size_t n = 0, len, taken;
     for (int i = 0; i < 50 && !strstr(seen, "Name: "); i++) {

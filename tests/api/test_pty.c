@@ -1,28 +1,7 @@
 /* test_pty.c - execs at a pseudo-terminal: what is typed, what is shown, sizes, keys, the end of input and of the terminal.
    SPDX-License-Identifier: MIT */
-#include "api.h"
+#include "box.h"
 
-struct box { interp_ctx *x; interp_session *s; };
-static struct box new_box(const char *json)
-{
-    struct box b = { .x = new_ctx(0) };
-    b.s = open_with(b.x, json);
-    return b;
-}
-static void free_box(struct box *b)
-{
-    interp_session_close(b->s);
-    interp_ctx_free(b->x);
-}
-
-static interp_call *start(struct box *b, const char *language, const char *code, const char *json)
-{
-    interp_call *k = NULL;
-    interp_request *r = new_request(b->x, language, code, json);
-    NEED(interp_session_exec_start(b->s, r, &k, ERR));
-    interp_request_free(r);
-    return k;
-}
 static void until(interp_call *k, const char *want)
 {
     static char buf[1 << 16];
@@ -68,7 +47,7 @@ TEST(every_language)
         if (!has_program(rows[i].program))
             continue;
         for (int again = 0; again < 2; again++) {
-            interp_call *k = start(&b, rows[i].language, rows[i].code, PTY ",\"interactive\":true,\"pty_rows\":33,\"pty_columns\":101}");
+            interp_call *k = start_exec(&b, rows[i].language, rows[i].code, PTY ",\"interactive\":true,\"pty_rows\":33,\"pty_columns\":101}");
             until(k, "xterm");
             type(k, "b\303\266b\n");   /* without an end: a line is enough */
             interp_result *r = finish_exec(k);
@@ -99,7 +78,7 @@ TEST(ctrl_c)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (i == 2 && !has_program(NODE))
             continue;
-        interp_call *k = start(&b, keys[i].language, keys[i].code, PTY ",\"interactive\":true}");
+        interp_call *k = start_exec(&b, keys[i].language, keys[i].code, PTY ",\"interactive\":true}");
         until(k, "ready");
         usleep(50000);
         type(k, "\003");
@@ -110,7 +89,7 @@ TEST(ctrl_c)
         EXPECT_RUN(b.s, keys[i].language, keys[i].after, keys[i].want);
     }
     /* what catches it goes on; with keys as bytes it is one */
-    interp_call *k = start(&b, "bash", "stty raw -echo; echo ready; dd bs=1 count=3 2>/dev/null | od -An -tx1; stty sane", PTY ",\"interactive\":true}");
+    interp_call *k = start_exec(&b, "bash", "stty raw -echo; echo ready; dd bs=1 count=3 2>/dev/null | od -An -tx1; stty sane", PTY ",\"interactive\":true}");
     until(k, "ready");
     type(k, "\003\r\033");
     interp_result *r = finish_exec(k);
@@ -124,7 +103,7 @@ TEST(ctrl_c)
 TEST(resize)
 {
     struct box b = new_box("{\"pty\":true}");
-    interp_call *k = start(&b, "python",
+    interp_call *k = start_exec(&b, "python",
                            "import os, signal, time\nsizes = []\nsignal.signal(signal.SIGWINCH, lambda *a: sizes.append(os.get_terminal_size()))\nprint('ready', flush=True)\n"
                            "while not sizes: time.sleep(0.01)\nprint('%d rows, %d columns' % sizes[-1][::-1])", PTY "}");
     IS(interp_call_resize(k, 0, 80, ERR), INTERP_E_INVAL);
@@ -135,13 +114,23 @@ TEST(resize)
     EXPECT_OK(r);
     CHECK(strstr(shown(r), "7 rows, 65535 columns\r\n"));
     interp_result_free(r);
+    if (has_program(NODE)) {
+        k = start_exec(&b, "javascript", "let size; process.stdout.on('resize', () => { size = process.stdout.rows + ' rows, ' + process.stdout.columns + ' columns'; });\n"
+                                    "console.log('ready'); while (!size) await new Promise((go) => setTimeout(go, 10)); console.log(size)", PTY "}");
+        until(k, "ready");
+        OK(interp_call_resize(k, 9, 55, ERR));
+        r = finish_exec(k);
+        EXPECT_OK(r);
+        CHECK(strstr(shown(r), "9 rows, 55 columns\r\n"));
+        interp_result_free(r);
+    }
     /* before it begins */
-    k = start(&b, "bash", "stty size", PTY "}");
+    k = start_exec(&b, "bash", "stty size", PTY "}");
     OK(interp_call_resize(k, 9, 11, ERR));
     r = finish_exec(k);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "9 11\r\n");
     interp_result_free(r);
-    k = start(&b, "bash", "sleep 1", NULL);
+    k = start_exec(&b, "bash", "sleep 1", NULL);
     SAYS(interp_call_resize(k, 24, 80, ERR), INTERP_E_INVAL, "no terminal");
     wait_done(k);
     IS(interp_call_resize(k, 24, 80, ERR), INTERP_E_CLOSED);
@@ -250,7 +239,7 @@ TEST(ends_all_the_same)
     interp_result *r = exec_request(b.s, new_request(b.x, "bash", "trap '' INT HUP; stty raw; while :; do :; done", "{\"pty\":true,\"timeout_ms\":500}"));
     CHECK_INT(interp_result_outcome(r), INTERP_OUTCOME_TIMEOUT);
     interp_result_free(r);
-    interp_call *k = start(&b, "python", "import sys\nwhile True: sys.stdout.write('x' * 1000)", PTY ",\"stream\":true}");   /* nobody pulls */
+    interp_call *k = start_exec(&b, "python", "import sys\nwhile True: sys.stdout.write('x' * 1000)", PTY ",\"stream\":true}");   /* nobody pulls */
     usleep(200000);
     interp_call_free(k);
     EXPECT_RUN(b.s, "bash", "echo there", "there\n");

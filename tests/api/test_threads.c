@@ -1,20 +1,7 @@
 /* test_threads.c - several threads of the host in one session, each with a call of its own.
    SPDX-License-Identifier: MIT */
-#include "api.h"
+#include "box.h"
 #include <signal.h>
-
-struct box { interp_ctx *x; interp_session *s; };
-static struct box new_box(void)
-{
-    struct box b = { new_ctx(0), NULL };
-    b.s = open_with(b.x, NULL);
-    return b;
-}
-static void free_box(struct box *b)
-{
-    interp_session_close(b->s);
-    interp_ctx_free(b->x);
-}
 
 /* Code that ends when another thread's code has made a file. */
 #define UNTIL(file) "while [ ! -e /tmp/" file " ]; do sleep 0.01; done; echo " file
@@ -73,7 +60,7 @@ static void *run_one(void *p)
 /* Each of the later ones lets one that waits already go on: with one waiter a session none of them would end. */
 TEST(each_waits_for_its_own)
 {
-    struct box b = new_box();
+    struct box b = new_box(NULL);
     struct run r[] = { { .kernel = "a", .code = UNTIL("f1"), .want = "f1\n" },
                        { .kernel = "b", .code = UNTIL("f2") "; touch /tmp/f1", .want = "f2\n" },
                        { .kernel = "c", .code = UNTIL("f3") "; touch /tmp/f2", .want = "f3\n" },
@@ -127,7 +114,7 @@ static void *crowd(void *p)
 }
 TEST_LONG(a_crowd_in_one_session, 120)
 {
-    struct box b = new_box();
+    struct box b = new_box(NULL);
     pthread_t t[CROWD];
     struct crowd w[CROWD];
     for (int i = 0; i < CROWD; i++) {
@@ -157,7 +144,7 @@ static void until_asleep(struct run *r)
 /* Whoever has slept in the poll set goes and does not come back: another one must take it over. */
 TEST(the_first_goes_away)
 {
-    struct box b = new_box();
+    struct box b = new_box(NULL);
     interp_call *first = start(b.s, b.x, "a", UNTIL("f1"), NULL);
     struct run r = { .s = b.s, .x = b.x, .call = start(b.s, b.x, "b", UNTIL("f2"), NULL), .want = "f2\n" };
     REQUIRE(pthread_create(&r.thread, NULL, wait_for_it, &r) == 0);
@@ -174,7 +161,7 @@ TEST(the_first_goes_away)
 /* A second thread on the same call is told; what does not wait is for any thread. */
 TEST(one_waiter_a_call)
 {
-    struct box b = new_box();
+    struct box b = new_box(NULL);
     struct run r = { .s = b.s, .x = b.x, .call = start(b.s, b.x, "a", "read line; echo $line", "{\"interactive\":true}"), .want = "words\n" };
     REQUIRE(pthread_create(&r.thread, NULL, wait_for_it, &r) == 0);
     until_asleep(&r);
@@ -200,7 +187,7 @@ static void *until_cancelled(void *p)
 /* A cancel and a shutdown reach those who do not sleep in the poll set, too. */
 TEST(ends_reach_all)
 {
-    struct box b = new_box();
+    struct box b = new_box(NULL);
     for (int how = 0; how < 2; how++) {
         struct run r[3];
         interp_cancel *t = NULL;
@@ -237,7 +224,7 @@ static void on_signal(int sig)
 /* A signal that is pending as the wait begins ends it, also where another thread has the poll set. */
 TEST(a_signal_ends_the_sleep)
 {
-    struct box b = new_box();
+    struct box b = new_box(NULL);
     struct run r = { .s = b.s, .x = b.x, .call = start(b.s, b.x, "a", UNTIL("f1"), NULL), .want = "f1\n" };
     interp_call *mine = start(b.s, b.x, "b", UNTIL("f1"), NULL);
     struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
@@ -311,7 +298,7 @@ TEST(fork_beside_waiting_threads)
 /* Two that wait need a descriptor more; without one the second is told, and the first goes on. */
 TEST(no_descriptor_for_the_second)
 {
-    struct box b = new_box();
+    struct box b = new_box(NULL);
     struct run r = { .s = b.s, .x = b.x, .call = start(b.s, b.x, "a", UNTIL("f1"), NULL), .want = "f1\n" };
     interp_call *mine = start(b.s, b.x, "b", UNTIL("f1"), NULL);
     REQUIRE(pthread_create(&r.thread, NULL, wait_for_it, &r) == 0);

@@ -25,6 +25,7 @@ def main():
         flags, args, i = row.get('flags', '').split(), ['--pids', '64'], 0
         if no_cgroup and '--cg' in flags:
             skipped += 1
+            print('SKIP %s: it is about what a group limits, and this run has none' % row['id'])
             continue
         while i < len(flags):
             if flags[i] in OPTION:

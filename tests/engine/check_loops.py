@@ -71,7 +71,7 @@ def longest(times):
 
 
 def many(b, n, fresh=False, **more):
-    """n at once, after a first one or in a context that knows nothing of the engine."""
+    """n at once, after a first one or in a context that knows nothing of the engine. What took longer than it may."""
     loop = Loop(b)
     first = []
     if not fresh:
@@ -100,11 +100,14 @@ def many(b, n, fresh=False, **more):
     b.figure('longest dispatch: %s', longest(loop.dispatches))
     b.figure('the calls waited %d times', loop.waits)
     want(loop.waits <= (len(open_dispatches) + len(loop.dispatches)) // 20, 'the calls waited %d times', loop.waits)
+    missed = []
     # by the CPU it took: the clock also shows when others have the processor
     for what, times in (('start', open_starts), ('dispatch', open_dispatches), ('start of close', loop.starts), ('dispatch while closing', loop.dispatches)):
-        cpu = sorted(c for _, c in times)[-2]        # in the worst one the kernel may have done work of its own, such as making room in memory
-        want(cpu <= BAR_MS, 'more than one %s took %.2f ms of CPU', what, cpu)
+        cpu = max(c for _, c in times)
+        if cpu > BAR_MS:
+            missed.append('a %s took %.2f ms of CPU' % (what, cpu))
     loop.host.close()
+    return missed
 
 
 def test_many_on_one_loop(b):
@@ -116,5 +119,9 @@ def test_many_on_one_loop(b):
     b.figure('the first start of this process: %.2f ms (%.2f of CPU)', *cold.starts[0])
     want(cold.starts[0][1] <= BAR_MS, 'the first start of this process took %.2f ms of CPU', cold.starts[0][1])
     cold.host.close()
-    many(b, 20, True, close_timeout_ms=60000, open_timeout_ms=200000)
-    many(b, int(os.environ.get('INTERP_TEST_MANY', '20')), close_timeout_ms=60000, open_timeout_ms=200000)
+    for n, fresh in (20, True), (int(os.environ.get('INTERP_TEST_MANY', '20')), False):
+        missed = many(b, n, fresh, close_timeout_ms=60000, open_timeout_ms=200000)
+        if missed:                                   # the kernel's own work, such as making room in memory, is in these figures: what is ours comes again
+            b.figure('once more, since %s', '; '.join(missed))
+            missed = many(b, n, fresh, close_timeout_ms=60000, open_timeout_ms=200000)
+        want(not missed, '%s', '; '.join(missed))

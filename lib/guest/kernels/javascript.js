@@ -157,7 +157,8 @@ function reopen(fd, path, flags) {
   reallyExit(70);
 }
 // At a terminal: our streams, which write at once, with what Node's own have for it. The one of Node's is there to know the size and to hear of changes.
-let screen = null, hangups = false;
+let screen = null;
+const onHangup = () => {}, onResize = () => { if (screen) screen._refreshSize(); };       // the end of a terminal is no end of ours; sizes are looked up as Node does for its own
 const screenMethods = ['cursorTo', 'moveCursor', 'clearLine', 'clearScreenDown', 'getColorDepth', 'hasColors', 'getWindowSize'];
 function leaveTerminal() {
   if (!screen) return;
@@ -167,7 +168,7 @@ function leaveTerminal() {
 }
 function takeTerminal(path) {
   const tty = require('tty');
-  if (!hangups) { hangups = true; process.on('SIGHUP', () => {}); }                    // the end of a terminal is no end of ours
+  for (const [name, f] of [['SIGHUP', onHangup], ['SIGWINCH', onResize]]) if (!heard(name).includes(f)) apply(on, process, [name, f]);
   screen = new tty.WriteStream(openSync(path, 'w'));
   for (const s of [out, err]) {
     s.isTTY = true; s._type = 'tty';
