@@ -142,7 +142,8 @@ INTERP_API interp_status interp_call_write_end(interp_call *c, interp_error **er
     T3. Errors: INVAL (no exec, arguments), BUSY, FORKED. */
 INTERP_API interp_status interp_call_output(interp_call *c, int32_t stream, uint64_t offset, void *buf, size_t size, size_t *n, uint64_t *at, interp_error **err);
 /** Sends a signal (Linux's number, 1 to 31) to the processes that the exec has started. SIGINT goes to its kernel too, as Ctrl-C: code that does not catch it ends with outcome error, interrupted
-    "signal", and nothing follows it, unlike a cancel. Without effect before the code runs. T3. Errors: INVAL (no exec, no such signal), CLOSED (it has ended), BUSY. */
+    "signal", and nothing follows it, unlike a cancel. Without effect before the code runs. A shell that gets it just between two commands may run the next one first, as shells do: send it again.
+    T3. Errors: INVAL (no exec, no such signal), CLOSED (it has ended), BUSY. */
 INTERP_API interp_status interp_call_signal(interp_call *c, int32_t sig, interp_error **err);
 /** Changes the size of the terminal of an exec that has one (`pty` of its request), 1 to 65,535 each; programs hear of it by SIGWINCH. T3. Errors: INVAL (no terminal, sizes), CLOSED (it has ended), BUSY. */
 INTERP_API interp_status interp_call_resize(interp_call *c, uint32_t rows, uint32_t columns, interp_error **err);

@@ -825,7 +825,7 @@ def s_input():
 def s_output_by_offset():
     with Stdio() as io:
         io.open()
-        io.send({'id': 'x', 'op': 'exec', 'session': 's', 'language': 'bash', 'code': 'for i in $(seq 1 20000); do echo line $i; done; echo wrong >&2; while :; do sleep 0.05; done',
+        io.send({'id': 'x', 'op': 'exec', 'session': 's', 'language': 'bash', 'code': 'for i in $(seq 1 20000); do echo line $i; done; echo wrong >&2; while :; do :; done',
                  'hold_output': True})
         want, got = ''.join('line %d\n' % i for i in range(1, 20001)), ''
         while len(got) < len(want):

@@ -30,7 +30,7 @@ static void files(interp::session &s, interp::error &e)
 static void alive(const interp::context &x, interp::session &s, interp::error &e)
 {
     interp::request q = interp::request::make(x, e);
-    CHECK(q.language("bash", e) && q.code("echo one; cat given; sleep 60; echo two", e) && q.file("given", "a file\n", e) && q.set(interp_request_set_hold_output, 1, e));
+    CHECK(q.language("bash", e) && q.code("echo one; tail -f given; echo two", e) && q.file("given", "a file\n", e) && q.set(interp_request_set_hold_output, 1, e));
     interp::call k = s.start(q, e);
     std::string seen;
     while (seen.size() < 11 && k.wait(10000, e) == INTERP_OK) {
