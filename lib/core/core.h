@@ -570,6 +570,7 @@ void interp__peer_pump(struct interp_session *s);                              /
 size_t interp__peer_lend(struct interp_session *s, uint16_t channel, const uint8_t *p, size_t len, size_t at, uint32_t *credit);   /* one frame, not copied, behind an empty out; settled before p goes */
 void interp__peer_settle(struct interp_session *s);                              /* what is still lent is copied */
 size_t interp__peer_send(struct interp_session *s, uint16_t channel, const uint8_t *p, size_t len, size_t at, uint32_t *credit, int more);   /* what credit and the buffer allow; returns the new at */
+void interp__peer_rest(struct interp_session *s);                              /* after a call's end */
 int  interp__peer_read(struct interp_session *s);                              /* 0, 1: more may be there, -1: the session is gone */
 /* kernel.c */
 enum { INTERP__KERNELS_MAX = 16 };               /* as many as the agent has room for */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* OUT_MAX: what waits to be written when an agent makes us answer and does not read; more than all starts and execs of a session together */
-enum { OUT_SOFT = 256 << 10, OUT_MAX = 4 << 20, IN_CAP = 256 << 10, READ_ROUND = 256 << 10 };
+enum { OUT_SOFT = 256 << 10, OUT_MAX = 4 << 20, IN_FIRST = 16 << 10, IN_MOST = 256 << 10, READ_ROUND = 256 << 10 };
 
 void interp__peer_settle(struct interp_session *s)
 {
@@ -359,22 +359,36 @@ static int violation(struct interp_session *s)
     return -1;
 }
 
+/* Few sessions of many are at work at a time: one that is idle holds no buffers. */
+void interp__peer_rest(struct interp_session *s)
+{
+    if (s->calls)
+        return;
+    if (!s->in.len)
+        interp__buf_free(&s->in);
+    if (!s->out.len && !s->out.bad)
+        interp__buf_free(&s->out);
+}
+
 int interp__peer_read(struct interp_session *s)
 {
     struct interp_link *l = s->link;
-    size_t round = 0;
-    if (s->in.cap < IN_CAP && interp__buf_reserve(&s->in, IN_CAP)) {
-        interp__session_gone(s, NULL);   /* ours, not the sandbox's */
-        return -1;
-    }
-    while (round < READ_ROUND) {
-        size_t n = 0;
-        interp_status st = l->backend->ops.read(l->inst, s->in.p + s->in.len, s->in.cap - s->in.len, &n);
+    for (size_t round = 0, n = 0, room = 1; round < READ_ROUND; round += n) {
+        /* much comes at once: a larger buffer saves reads */
+        size_t want = !s->in.cap ? IN_FIRST : (n == room || s->in.len == s->in.cap) && s->in.cap < IN_MOST ? IN_MOST - s->in.len : 0;
+        if (interp__buf_reserve(&s->in, want)) {
+            interp__session_gone(s, NULL);   /* ours, not the sandbox's */
+            return -1;
+        }
+        n = 0;
+        room = s->in.cap - s->in.len;
+        interp_status st = l->backend->ops.read(l->inst, s->in.p + s->in.len, room, &n);
         if (st == INTERP_AGAIN && !l->write_failed) {
             l->readable = 0;
+            interp__peer_rest(s);
             return 0;
         }
-        if (st != INTERP_OK || n == 0 || n > s->in.cap - s->in.len) {
+        if (st != INTERP_OK || n == 0 || n > room) {
             interp_error *why = NULL;
             uint64_t idle = interp__now() - s->last_frame;
             if (s->welcomed && interp__now() >= s->life_end) {   /* the agent's clock began a little after ours */
@@ -391,7 +405,6 @@ int interp__peer_read(struct interp_session *s)
             return -1;
         }
         s->in.len += n;
-        round += n;
         size_t at = 0;
         for (;;) {
             struct wire_frame f;

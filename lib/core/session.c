@@ -147,6 +147,7 @@ void interp__session_drop_call(struct interp_session *s, struct interp_call *c)
             interp__file_leave(c);
             c->session = NULL;
             interp__call_unref(c);
+            interp__peer_rest(s);
             return;
         }
 }
