@@ -2,7 +2,7 @@
    SPDX-License-Identifier: MIT
 
    What is registered with a context is replaced by [REDACTED:name] in what its sessions put out: output, results, displays, error texts. Values are found
-   in their usual encodings too (base64, hex, percent, JSON, ...), over line breaks and colours. Built-in detectors know the formats of common secrets.
+   in their usual encodings too (base64, hex, URLs, JSON, HTML, UTF-16, ...), over line breaks and colours. Built-in detectors know the formats of common secrets.
    This stops accidents. Code that wants a secret out can always encode it in another way: do not hand it secrets. */
 #ifndef INTERP_REDACT_H
 #define INTERP_REDACT_H

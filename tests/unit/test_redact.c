@@ -468,6 +468,19 @@ TEST(encodings)
         "q8/r\\\"7+s<6'\\\\t5 u\\xc3\\xa4" "4", "q8/r\"7+s<6'\\''\\t5 u\xC3\xA4" "4", "4\xA4\xC3u 5t\\'6<s+7\"r/8q" };
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         CHECK_STR(redact(s, text("<%s>", shown[i]), INTERP_NTS), "<[REDACTED:key]>");
+    /* what differs between programs; the first of each row is the value */
+    static const char *const programs[][9] = {
+        { "P@ss w0rd!#2024/x*~", "P%40ss%20w0rd!%232024%2Fx*~", "P@ss%20w0rd!#2024/x*~", "P%40ss+w0rd%21%232024%2Fx%2A~", "P%40ss%20w0rd%21%232024/x%2A~", "P%40ss+w0rd%21%232024%2Fx*%7E", "P%40ss+w0rd!%232024%2fx*%7e",
+          "P@ss%20w0rd%21%232024%2Fx%2A~", "P@ss%20w0rd!%232024%2Fx*~" },
+        { "tok/en+a&b=c<9>'x\"", "tok/en+a\\u0026b=c\\u003c9\\u003e'x\\\"", "tok\\/en+a&b=c<9>'x\\\"", "tok/en+a\\u0026b\\u003dc\\u003c9\\u003e\\u0027x\\\"", "tok/en\\u002Ba\\u0026b=c\\u003C9\\u003E\\u0027x\\u0022",
+          "tok/en+a&amp;b=c&lt;9&gt;'x\"", "tok/en+a&amp;b=c&lt;9&gt;&#x27;x&quot;", "tok/en+a&amp;b=c&lt;9&gt;&#39;x&#34;", "tok/en+a&amp;b=c&lt;9&gt;&apos;x&quot;" },
+        { "k\xC3\xA4se \xE2\x82\xAC \xF0\x9F\x98\x80 42", "k\\xe4se \\u20ac \\U0001f600 42", "k\\u00e4se \\u20ac \\ud83d\\ude00 42", "k\\u00E4se \\u20AC \\uD83D\\uDE00 42", "k\\xc3\\xa4se \\xe2\\x82\\xac \\xf0\\x9f\\x98\\x80 42" },
+    };
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        add(s, "other", programs[i][0], INTERP_NTS);
+        for (size_t k = 0; k < 9 && programs[i][k]; k++)
+            CHECK_STR(redact(s, text("<%s>", programs[i][k]), INTERP_NTS), "<[REDACTED:other]>");
+    }
     /* base64 in the middle of more: nothing of it is left but what the neighbours decide */
     for (int url = 0; url < 2; url++)
         for (size_t before = 0; before < 7; before++)
@@ -490,6 +503,9 @@ TEST(encodings)
     for (const char *q = "abcdefgh12345"; *q; q++)
         wide[k++] = *q, wide[k++] = 0;
     CHECK(memmem(redact(s, wide, k), 16, "[REDACTED:plain]", 16) != NULL);
+    static const char little[] = "k\0\xE4\0s\0e\0 \0\xAC\x20 \0\x3D\xD8\x00\xDE \0" "4\0" "2", big[] = "\0k\0\xE4\0s\0e\0 \x20\xAC\0 \xD8\x3D\xDE\x00\0 \0" "4\0" "2";
+    CHECK(memmem(redact(s, little, sizeof little), 16, "[REDACTED:other]", 16) != NULL);
+    CHECK_STR(redact(s, big, sizeof big) + 1, "[REDACTED:other]");     /* behind the zero of the first character */
     CHECK_STR(redact(s, "a\x1b[1mbcdefgh\x1b[0m12345 b\x1b[7mx", INTERP_NTS), "[REDACTED:plain]\x1b[1m\x1b[0m b\x1b[7mx");
     interp__redact_set_free(s);
 }

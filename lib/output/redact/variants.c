@@ -32,14 +32,28 @@ static size_t hex(uint8_t *to, const uint8_t *p, size_t n, const char *digits)
     }
     return 2 * n;
 }
-/* RFC 3986, or what forms send: '/' stays, a blank is '+' */
-static size_t percent(uint8_t *to, const uint8_t *p, size_t n, const char *digits, int form)
+/* What encoders of URLs leave as it is beside letters and digits, and how they write a blank. */
+struct url_style { const char *kept; char blank; };
+static const struct url_style urls[] = {
+    { "-_.~", '%' },                        /* RFC 3986: curl, jq, Ruby, PHP's rawurlencode */
+    { "-_.~/", '%' },                       /* Python's quote */
+    { "-_.~", '+' },                          /* Python's quote_plus, Go's QueryEscape */
+    { "-_.~/", '+' },
+    { "-_.~!*'()", '%' },                   /* JavaScript's encodeURIComponent */
+    { "-_.~!*'();/?:@&=+$,#", '%' },        /* its encodeURI */
+    { "-_.*", '+' },                          /* forms as browsers, URLSearchParams and Java's URLEncoder send them */
+    { "-_.", '+' },                           /* PHP's urlencode */
+    { "-_.!*()", '+' },                       /* .NET's UrlEncode */
+    { "-_.~$&+=:@", '%' },                  /* Go's PathEscape */
+    { "-_.~!$&'()*+,;=:@", '%' }            /* a part of a path in RFC 3986 */
+};
+static size_t percent(uint8_t *to, const uint8_t *p, size_t n, const char *digits, const struct url_style *style)
 {
     size_t k = 0;
     for (size_t i = 0; i < n; i++)
-        if (alnum(p[i]) || (p[i] && strchr("-_.~", p[i])) || (form && p[i] == '/'))
+        if (alnum(p[i]) || (p[i] && strchr(style->kept, p[i])))
             to[k++] = p[i];
-        else if (form && p[i] == ' ')
+        else if (p[i] == ' ' && style->blank == '+')
             to[k++] = '+';
         else {
             to[k++] = '%';
@@ -48,12 +62,12 @@ static size_t percent(uint8_t *to, const uint8_t *p, size_t n, const char *digit
         }
     return k;
 }
-static size_t unicode_escape(uint8_t *to, unsigned c)
+static size_t escape(uint8_t *to, char letter, int len, unsigned c, const char *digits)
 {
-    to[0] = '\\', to[1] = 'u';
-    for (int i = 0; i < 4; i++)
-        to[2 + i] = (uint8_t)LOWER[c >> (12 - 4 * i) & 15];
-    return 6;
+    to[0] = '\\', to[1] = (uint8_t)letter;
+    for (int i = 0; i < len; i++)
+        to[2 + i] = (uint8_t)digits[c >> 4 * (len - 1 - i) & 15];
+    return (size_t)len + 2;
 }
 /* One character of UTF-8, or 0 where there is none. */
 static size_t utf8_char(const uint8_t *p, size_t n, unsigned *c)
@@ -69,8 +83,20 @@ static size_t utf8_char(const uint8_t *p, size_t n, unsigned *c)
     }
     return len;
 }
-enum json_style { JSON_MINIMAL, JSON_ASCII, JSON_HTML };   /* ASCII: as Python's json writes; HTML: slashes and markup escaped, as PHP and Go do */
-static size_t json(uint8_t *to, const uint8_t *p, size_t n, enum json_style style)
+/* What writers of JSON escape beside what they must: everything that is not ASCII, and these characters; '/' by a backslash before it, others by \u. */
+struct json_style { const char *also, *digits; int ascii; };
+static const struct json_style jsons[] = {
+    { "", LOWER, 0 },                         /* JavaScript, most others */
+    { "", LOWER, 1 },                         /* Python */
+    { "/", LOWER, 1 },                        /* PHP */
+    { "/", LOWER, 0 },
+    { "<>&", LOWER, 0 },                      /* Go */
+    { "<>&='", LOWER, 0 },                    /* Java's Gson */
+    { "<>&'", LOWER, 1 },                     /* Python's templates */
+    { "<>&'/", LOWER, 0 },
+    { "<>&'+`\"", UPPER, 1 }                  /* .NET */
+};
+static size_t json(uint8_t *to, const uint8_t *p, size_t n, const struct json_style *style)
 {
     static const char special[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
     size_t k = 0;
@@ -78,39 +104,81 @@ static size_t json(uint8_t *to, const uint8_t *p, size_t n, enum json_style styl
         unsigned c = p[i];
         size_t len = 1;
         const char *s = c ? strchr(special, (int)c) : NULL;
-        if (c >= 0x80 && style == JSON_ASCII && (len = utf8_char(p + i, n - i, &c)) > 0) {
+        int also = c && c < 0x80 && strchr(style->also, (int)c);
+        if (c >= 0x80 && style->ascii && (len = utf8_char(p + i, n - i, &c)) > 0) {
             if (c > 0xFFFF) {
-                k += unicode_escape(to + k, 0xD800 + ((c - 0x10000) >> 10));
+                k += escape(to + k, 'u', 4, 0xD800 + ((c - 0x10000) >> 10), style->digits);
                 c = 0xDC00 + ((c - 0x10000) & 0x3FF);
             }
-            k += unicode_escape(to + k, c);
-        } else if (s || (style == JSON_HTML && c == '/')) {
+            k += escape(to + k, 'u', 4, c, style->digits);
+        } else if ((s && !also) || (also && c == '/')) {
             to[k++] = '\\';
             to[k++] = s ? (uint8_t)letter[s - special] : '/';
-        } else if (c < 0x20 || (style == JSON_HTML && strchr("<>&'", (int)c)))
-            k += unicode_escape(to + k, c);
+        } else if (c < 0x20 || also)
+            k += escape(to + k, 'u', 4, c, style->digits);
         else
             to[k++] = p[i];
         i += len ? len : 1;
     }
     return k;
 }
-/* As C, Python, Go and JavaScript show a string: backslash escapes, \xNN for what is not printable. */
-static size_t quoted(uint8_t *to, const uint8_t *p, size_t n, uint8_t quote)
+/* What ends a run of text in HTML and XML, which tables and pictures are made of. */
+struct markup_style { const char *quote, *apostrophe; };
+static const struct markup_style markups[] = {
+    { "\"", "'" },                            /* text between tags, as pandas and matplotlib write it */
+    { "&quot;", "'" },                        /* PHP, XML's writers in Python */
+    { "&quot;", "&#x27;" },                   /* Python's html.escape */
+    { "&quot;", "&#39;" },                    /* JavaScript's and Ruby's */
+    { "&#34;", "&#39;" },                     /* Go's */
+    { "&quot;", "&apos;" }                    /* XML */
+};
+static size_t markup(uint8_t *to, const uint8_t *p, size_t n, const struct markup_style *style)
 {
     size_t k = 0;
     for (size_t i = 0; i < n; i++) {
-        uint8_t c = p[i];
+        const char one[] = { (char)p[i], 0 };
+        const char *s = p[i] == '&' ? "&amp;" : p[i] == '<' ? "&lt;" : p[i] == '>' ? "&gt;" : p[i] == '"' ? style->quote : p[i] == '\'' ? style->apostrophe : one;
+        size_t len = strlen(s) + !p[i];
+        memcpy(to + k, s, len);
+        k += len;
+    }
+    return k;
+}
+/* UTF-16 where it is more than the bytes with zeros between, which are passed over anyway. 0: the value is no UTF-8, or all of it is ASCII. */
+static size_t utf16(uint8_t *to, const uint8_t *p, size_t n, int big)
+{
+    size_t k = 0;
+    int wide = 0;
+    for (size_t i = 0, len; i < n; i += len) {
+        unsigned c, unit[2];
+        if (!(len = utf8_char(p + i, n - i, &c)))
+            return 0;
+        wide |= c > 0x7F;
+        unit[0] = c > 0xFFFF ? 0xD800 + ((c - 0x10000) >> 10) : c;
+        unit[1] = 0xDC00 + ((c - 0x10000) & 0x3FF);
+        for (int u = 0; u < (c > 0xFFFF) + 1; u++) {
+            to[k++] = (uint8_t)(big ? unit[u] >> 8 : unit[u]);
+            to[k++] = (uint8_t)(big ? unit[u] : unit[u] >> 8);
+        }
+    }
+    return wide ? k : 0;
+}
+/* As C, Python, Go and JavaScript show a string: backslash escapes, \xNN for a byte that is not printable; characters: as Python's ascii(), where a character is escaped and no byte. */
+static size_t quoted(uint8_t *to, const uint8_t *p, size_t n, uint8_t quote, int characters)
+{
+    size_t k = 0;
+    for (size_t i = 0, len; i < n; i += len) {
+        unsigned c = p[i];
+        len = 1;
+        if (c >= 0x80 && characters && !(len = utf8_char(p + i, n - i, &c)))
+            len = 1;
         if (c == '\\' || c == quote || c == '\n' || c == '\r' || c == '\t') {
             to[k++] = '\\';
-            to[k++] = c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' : c;
-        } else if (c < 0x20 || c >= 0x7F) {
-            to[k++] = '\\';
-            to[k++] = 'x';
-            to[k++] = (uint8_t)LOWER[c >> 4];
-            to[k++] = (uint8_t)LOWER[c & 15];
-        } else
-            to[k++] = c;
+            to[k++] = c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' : (uint8_t)c;
+        } else if (c < 0x20 || c >= 0x7F)
+            k += c > 0xFFFF ? escape(to + k, 'U', 8, c, LOWER) : c > 0xFF ? escape(to + k, 'u', 4, c, LOWER) : escape(to + k, 'x', 2, c, LOWER);
+        else
+            to[k++] = (uint8_t)c;
     }
     return k;
 }
@@ -177,15 +245,19 @@ int interp__redact_variants(const uint8_t *p, size_t n, uint8_t *work, size_t ro
 #define TAKE(made) do { if (!st) { size_t k = made; st = take(userdata, work, k, plain); } } while (0)
     TAKE(hex(work, p, n, LOWER));
     TAKE(hex(work, p, n, UPPER));
-    for (int form = 0; form < 2; form++) {
-        TAKE(percent(work, p, n, UPPER, form));
-        TAKE(percent(work, p, n, LOWER, form));
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        TAKE(percent(work, p, n, UPPER, &urls[i]));
+        TAKE(percent(work, p, n, LOWER, &urls[i]));
     }
-    TAKE(json(work, p, n, JSON_MINIMAL));
-    TAKE(json(work, p, n, JSON_ASCII));
-    TAKE(json(work, p, n, JSON_HTML));
-    TAKE(quoted(work, p, n, '\''));
-    TAKE(quoted(work, p, n, '"'));
+    for (size_t i = 0; i < sizeof jsons / sizeof *jsons; i++)
+        TAKE(json(work, p, n, &jsons[i]));
+    for (size_t i = 0; i < sizeof markups / sizeof *markups; i++)
+        TAKE(markup(work, p, n, &markups[i]));
+    for (int i = 0; i < 2; i++) {
+        TAKE(utf16(work, p, n, i));
+        TAKE(quoted(work, p, n, '\'', i));
+        TAKE(quoted(work, p, n, '"', i));
+    }
     TAKE(shell(work, p, n));
     TAKE(reversed(work, p, n));
 #undef TAKE
