@@ -6,7 +6,8 @@
 #include <string.h>
 
 enum { MOST = 2000, SUMMED = 16 << 20, RECORD_MAX = 128 << 10 };
-#define PATIENCE UINT64_C(5000000000)
+#define PATIENCE UINT64_C(5000000000)       /* without a word */
+#define ALL_OF_IT UINT64_C(30000000000)     /* for a look, whatever is said meanwhile */
 
 struct interp__look { struct interp__sha256 sum; uint64_t left; uint8_t head[512]; size_t nhead; uint64_t kept; int bad; };
 
@@ -106,6 +107,12 @@ static struct interp__change *begin(struct interp_session *s, struct interp_resu
     return c;
 }
 
+static void drop_content(struct interp__change *c)
+{
+    c->has_content = 0;
+    interp__buf_free(&c->content);
+}
+
 static void end(struct interp_session *s, struct interp__exec *e, struct interp__change *c)
 {
     struct interp__look *k = e->look;
@@ -115,14 +122,15 @@ static void end(struct interp_session *s, struct interp__exec *e, struct interp_
     c->mime = interp__mime_guess(c->path, k->head, k->nhead, c->size);
     if (!c->has_content)
         return;
-    if (c->content.bad) {
-        c->has_content = 0;
-        interp__buf_free(&c->content);
-    } else if (interp__mime_is_text(c->mime) || interp__utf8_valid(c->content.p, c->content.len) == c->content.len) {   /* a text of the result: redacted as all of them */
+    int bad = c->content.bad;
+    if (!bad && (!interp__mime_is_opaque(c->mime) || interp__utf8_valid(c->content.p, c->content.len) == c->content.len)) {   /* a text of the result, or what may hold one: redacted as all of them */
         interp__redact_text(s, c->content.p, c->content.len);
         interp__buf_free(&c->content);
         interp__buf_add(&c->content, s->redacted.p, s->redacted.len);
+        bad = s->redacted.bad;
     }
+    if (bad || !interp__buf_text(&c->content))
+        drop_content(c);
 }
 
 int interp__changes_data(struct interp_session *s, struct interp__file *f, const uint8_t *p, size_t n)
@@ -186,10 +194,18 @@ int interp__changes_data(struct interp_session *s, struct interp__file *f, const
     return 0;
 }
 
+/* No more will come. A file that was on its way is neither whole nor redacted. */
+void interp__changes_end(struct interp__exec *e, int complete)
+{
+    struct interp__changes *l = e->result->changes;
+    l->complete &= complete && !e->look->left;
+    if (e->look->left && l->n)
+        drop_content(&l->v[l->n - 1]);
+}
+
 static void over(struct interp_session *s, struct interp__exec *e, int complete)
 {
-    if (!complete || e->look->left)
-        e->result->changes->complete = 0;
+    interp__changes_end(e, complete);
     interp__exec_finish(s, e);
 }
 
@@ -215,9 +231,15 @@ void interp__changes_drop(struct interp_session *s, struct interp__exec *e)
         interp__exec_attached(s, e, NULL);
 }
 
+void interp__changes_doubt(const struct interp__file *f)
+{
+    if (f->exec && f->op == WIRE_FILE_DIFF)
+        f->exec->result->changes->complete = 0;
+}
+
 uint64_t interp__changes_deadline(const struct interp__file *f)
 {
-    return f->exec && f->sent && !f->cancelled && (f->op == WIRE_FILE_SNAP || f->op == WIRE_FILE_DIFF) ? interp__after(f->heard, PATIENCE) : INTERP__NEVER;
+    return f->op == WIRE_FILE_SNAP || f->op == WIRE_FILE_DIFF ? interp__min(interp__after(f->heard, PATIENCE), interp__after(f->began, ALL_OF_IT)) : INTERP__NEVER;
 }
 
 /* ---- in the result */

@@ -319,8 +319,6 @@ void interp__spill_json(struct interp__buf *b, const struct interp__spill *d, ui
 void interp__result_build_json(const interp_result *r, struct interp__buf *out);
 void interp__result_brief_json(struct interp__buf *out, const interp_result *r);   /* members, no braces: what it came to, without what the code put out */
 void interp__result_limits_json(struct interp__buf *out, uint32_t bits);
-int interp__mime_is_text(const char *mime);
-int interp__mime_is_json(const char *mime);
 void interp__parts_shorten(interp_result *r, size_t cap);                       /* each part to cap bytes; what can't be shortened goes to dropped */
 const char *interp__outcome_name(int32_t outcome);
 const char *interp__state_name(int32_t state);
@@ -476,7 +474,7 @@ struct interp__file {                              /* work on files: it outlives
     uint8_t op, flags, sent, input_closed, input_ended, want_room, cancelled, unqueued;   /* unqueued: the host writes when it can be sent */
     uint16_t channel;
     uint32_t mode, tx_credit, rx_left, rx_owed;
-    uint64_t limit, size, taken, offset, heard;    /* size: announced by a put; taken of its bytes so far; heard: of it, or of the host, last */
+    uint64_t limit, size, taken, offset, began, heard;   /* size: announced by a put; taken of its bytes so far; began: sent; heard: of it, or of the host, last */
     size_t path_len, other_len;
     char *path, *other;
     size_t input_at;                               /* of input: sent so far */
@@ -649,10 +647,16 @@ void interp__changes_touched(struct interp_session *s);                         
 int  interp__changes_data(struct interp_session *s, struct interp__file *f, const uint8_t *p, size_t n);
 void interp__changes_answer(struct interp_session *s, struct interp__exec *e, uint8_t op, const struct wire_file_done *m);
 void interp__changes_drop(struct interp_session *s, struct interp__exec *e);
+void interp__changes_end(struct interp__exec *e, int complete);
+void interp__changes_doubt(const struct interp__file *f);                       /* a file of the host's is on its way meanwhile */
 uint64_t interp__changes_deadline(const struct interp__file *f);
 void interp__changes_json(const struct interp__changes *l, struct interp__buf *b);
 void interp__changes_free(struct interp__changes *l, const struct interp__mem *m);
 const char *interp__mime_guess(const char *name, const uint8_t *head, size_t n, uint64_t size);   /* static */
+int interp__mime_is(const char *mime, const char *want);
+int interp__mime_is_json(const char *mime);
+int interp__mime_is_text(const char *mime);
+int interp__mime_is_opaque(const char *mime);
 /* files.c, fileapi.c, treeapi.c, listing.c */
 struct interp__order { int32_t kind; uint8_t op; uint32_t flags, may, mode; uint64_t limit, size; const void *path, *other; size_t len, other_len; struct interp__tree *tree; };
 struct interp__flow { const uint8_t *p; size_t n; int32_t fd; };               /* what a blocking form brings: bytes, or a descriptor that they come from or go to (-1: none) */

@@ -555,7 +555,7 @@ void interp__exec_end(struct interp_session *s, struct interp__exec *e, int32_t 
     interp_result *r = e->result;
     if (e->exited) {   /* it has its outcome */
         r->state = state;
-        r->changes->complete = 0;
+        interp__changes_end(e, 0);
         finish(s, e);
         return;
     }

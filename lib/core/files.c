@@ -54,33 +54,56 @@ void interp__file_leave(struct interp_call *c)
 
 /* ---- to the sandbox */
 
+static int is_look(const struct interp__file *f)          /* at the workspace, for a change set: done by a helper of its own, one at a time */
+{
+    return f->op == WIRE_FILE_SNAP || f->op == WIRE_FILE_DIFF;
+}
+static int writes(const struct interp__file *f)
+{
+    return f->op == WIRE_FILE_PUT || f->op == WIRE_FILE_UNPACK || f->op == WIRE_FILE_REMOVE;
+}
+
+static void send(struct interp_session *s, struct interp__file *f)
+{
+    uint8_t b[64 + 2 * WIRE_PATH_MAX];
+    struct wire_out o = { b, b + sizeof b, 0 };
+    f->channel = interp__channels(s);
+    f->tx_credit = WIRE_PUT_WINDOW;
+    f->rx_left = WIRE_WINDOW;
+    f->heard = f->began = interp__now();
+    struct wire_file m = { .channel = f->channel, .op = f->op, .flags = f->flags, .mode = f->mode, .limit = f->limit, .timeout_ns = interp__ms(s->v.timeout),
+                           .path = { (uint8_t *)f->path, (uint16_t)f->path_len }, .other = { (uint8_t *)f->other, (uint16_t)f->other_len } };
+    interp__wire_put_file(&o, &m);
+    interp__peer_frame(s, WIRE_FILE, 0, 0, b, (size_t)(o.p - b));
+    f->sent = 1;
+}
+
 void interp__files_send(struct interp_session *s)
 {
     unsigned n = 0;
-    int looking = 0;
-    for (struct interp__file *f = s->transfers; f && n < WIRE_FILES; f = f->next) {
-        int look = f->op == WIRE_FILE_SNAP || f->op == WIRE_FILE_DIFF;   /* done by a helper of its own, one at a time */
-        if (f->exec && f->exec->kernel->current != f->exec)   /* nobody has allowed it yet, or what was given up still runs */
-            continue;
-        n += !look;
+    int looking = 0, writing = 0;
+    for (const struct interp__file *f = s->transfers; f; f = f->next)
         if (f->sent) {
-            looking |= look;
-            continue;
+            n += !is_look(f);
+            looking |= is_look(f);
+            writing |= writes(f);
         }
-        if (look && looking)
+    for (struct interp__file *f = s->transfers; f; f = f->next) {
+        if (f->sent || (f->exec && f->exec->kernel->current != f->exec))   /* nobody has allowed it yet, or what was given up still runs */
             continue;
-        looking |= look;
-        uint8_t b[64 + 2 * WIRE_PATH_MAX];
-        struct wire_out o = { b, b + sizeof b, 0 };
-        f->channel = interp__channels(s);
-        f->tx_credit = WIRE_PUT_WINDOW;
-        f->rx_left = WIRE_WINDOW;
-        f->heard = interp__now();
-        struct wire_file m = { .channel = f->channel, .op = f->op, .flags = f->flags, .mode = f->mode, .limit = f->limit, .timeout_ns = interp__ms(s->v.timeout),
-                               .path = { (uint8_t *)f->path, (uint16_t)f->path_len }, .other = { (uint8_t *)f->other, (uint16_t)f->other_len } };
-        interp__wire_put_file(&o, &m);
-        interp__peer_frame(s, WIRE_FILE, 0, 0, b, (size_t)(o.p - b));
-        f->sent = 1;
+        if (is_look(f) ? looking : n == WIRE_FILES)
+            continue;
+        if (is_look(f)) {
+            looking = 1;
+            if (writing) {                /* files that are half there have names of their own */
+                f->flags |= WIRE_FILE_HALVES;
+                interp__changes_doubt(f);
+            }
+        } else {
+            n++;
+            writing |= writes(f);
+        }
+        send(s, f);
     }
 }
 
@@ -124,6 +147,7 @@ void interp__file_cancel(struct interp_session *s, struct interp__file *f)
     if (f->cancelled)
         return;
     f->cancelled = 1;
+    f->heard = interp__now();
     interp__buf_free(&f->input);
     f->input_at = 0;
     interp__buf_free(&f->reply);
@@ -239,8 +263,9 @@ int interp__file_data(struct interp_session *s, struct interp__file *f, const ui
 {
     struct interp_call *c = f->call;
     interp_error *why = NULL;
-    if (f->op == WIRE_FILE_DIFF) {
+    if (n && !f->cancelled)           /* nothing is no answer */
         f->heard = interp__now();
+    if (f->op == WIRE_FILE_DIFF) {
         if (!f->exec || f->cancelled)
             return 0;
         if (interp__changes_data(s, f, p, n))
@@ -249,21 +274,17 @@ int interp__file_data(struct interp_session *s, struct interp__file *f, const ui
         return 0;
     }
     if (f->op == WIRE_FILE_UNPACK) {  /* which record it could not have */
-        f->heard = interp__now();
         if (n > WIRE_ENTRY + WIRE_PATH_MAX - f->reply.len)
             return -1;
         interp__buf_add(&f->reply, p, n);
         return 0;
     }
-    if (f->op == WIRE_FILE_PACK) {
-        f->heard = interp__now();
+    if (f->op == WIRE_FILE_PACK)
         return !c || c->done || f->cancelled ? 0 : interp__tree_data(s, f, p, n);
-    }
     if (f->op != WIRE_FILE_GET && f->op != WIRE_FILE_LIST && f->op != WIRE_FILE_STAT)
         return -1;
     if (f->op == WIRE_FILE_GET && n > f->limit - f->offset)
         return -1;
-    f->heard = interp__now();
     if (!c || c->done || f->cancelled || !n)
         return 0;                     /* the helper is being ended: it needs no credit any more */
     if (f->op == WIRE_FILE_GET) {
@@ -430,7 +451,7 @@ int interp__file_done(struct interp_session *s, const struct wire_file_done *m)
     }
     struct interp__exec *e = f->exec;
     uint8_t op = f->op;
-    int look = op == WIRE_FILE_SNAP || op == WIRE_FILE_DIFF;
+    int look = is_look(f);
     if (e && m->error && !f->cancelled && !look)
         why = refusal(s, f, m->error, m->count);
     if (!look && op != WIRE_FILE_GET && op != WIRE_FILE_LIST && op != WIRE_FILE_STAT && op != WIRE_FILE_PACK)
@@ -447,14 +468,21 @@ int interp__file_done(struct interp_session *s, const struct wire_file_done *m)
 
 /* ---- patience */
 
+#define ANSWER_NS UINT64_C(10000000000)   /* for the answer to FILE_CANCEL, which nothing in a sandbox can hold up */
+
 static uint64_t deadline(const struct interp_session *s, const struct interp__file *f)
 {
+    int stopping = f->tree && f->tree->failed;     /* the sandbox is still to say how far it was */
+    int waiting = f->call && !f->call->done && (!f->cancelled || stopping);
+    if (!f->sent)
+        return INTERP__NEVER;         /* it waits for others, which have their time */
+    if (f->cancelled && !waiting)
+        return interp__after(f->heard, ANSWER_NS);
     if (f->exec)
         return interp__changes_deadline(f);
-    int stopping = f->tree && f->tree->failed;     /* the sandbox is still to say how far it was */
-    if (!f->call || f->call->done || (f->cancelled && !stopping))
+    if (!waiting)
         return INTERP__NEVER;
-    if ((f->op == WIRE_FILE_PUT || f->op == WIRE_FILE_UNPACK) && f->sent && !stopping && !f->input_closed && !f->input.len && !f->want_room)
+    if ((f->op == WIRE_FILE_PUT || f->op == WIRE_FILE_UNPACK) && !stopping && !f->input_closed && !f->input.len && !f->want_room)
         return INTERP__NEVER;         /* it is the host that has not written */
     if ((f->op == WIRE_FILE_GET || f->op == WIRE_FILE_PACK) && f->call->events && !stopping)
         return INTERP__NEVER;         /* ... or not pulled */
@@ -467,14 +495,19 @@ void interp__files_deadline(struct interp_session *s, uint64_t now)
         next = f->next;
         if (now < deadline(s, f))
             continue;
+        interp_error *why = NULL;
+        if (f->tree && f->tree->failed && f->call && !f->call->done) {
+            interp__call_done(f->call, interp__tree_error(s, f, INTERP_UNKNOWN));
+            continue;
+        }
+        if (f->cancelled) {
+            interp__fail(&s->mem, &why, INTERP_E_CLOSED, "agent-silent", "the sandbox did not end work on files that was given up, and has been killed");
+            interp__session_gone(s, why);
+            return;
+        }
         if (f->exec) {
             interp__changes_drop(s, f->exec);
             return;                   /* the list may have changed; what else is due is soon again */
-        }
-        interp_error *why = NULL;
-        if (f->tree && f->tree->failed) {
-            interp__call_done(f->call, interp__tree_error(s, f, INTERP_UNKNOWN));
-            continue;
         }
         interp__fail(&s->mem, &why, INTERP_E_TIMEOUT, "file-timeout", "the sandbox was silent about a %s for timeout_ms", verb(f->op));
         give_up(s, f, why);

@@ -2,12 +2,6 @@
 #include "core.h"
 #include <string.h>
 
-int interp__mime_is_json(const char *mime)
-{
-    size_t n = strlen(mime);
-    return !strcmp(mime, "application/json") || (n > 5 && !strcmp(mime + n - 5, "+json"));
-}
-
 static char *shortened(const interp_result *r, const struct interp__part *p, size_t cap, size_t *len)
 {
     if (interp__mime_is_json(p->mime)) {
@@ -20,7 +14,7 @@ static char *shortened(const interp_result *r, const struct interp__part *p, siz
         *len = b.len;
         return (char *)b.p;
     }
-    return strncmp(p->mime, "text/", 5) || !strcmp(p->mime, "text/html") ? NULL : interp__shorten(&r->mem, p->data, p->len, cap, len);   /* half a page or picture is none */
+    return !interp__mime_is(p->mime, "text/") || interp__mime_is(p->mime, "text/html") ? NULL : interp__shorten(&r->mem, p->data, p->len, cap, len);   /* half a page or picture is none */
 }
 
 void interp__parts_shorten(interp_result *r, size_t cap)

@@ -219,7 +219,8 @@ static int credit(struct interp_session *s, const struct wire_frame *f)
     if (w) {
         left = &w->tx_credit;
         window = WIRE_PUT_WINDOW;
-        w->heard = interp__now();
+        if (n && !w->cancelled)
+            w->heard = interp__now();
     }
     if (i.bad || (left && n > window - *left))
         return -1;

@@ -223,7 +223,7 @@ void interp__redact_result(struct interp_session *s, interp_result *r, struct in
         struct interp__part *p = &r->parts[i];
         size_t n = strlen(p->mime);
         replace(s, &p->mime, &n);
-        if (p->mime && interp__mime_is_text(p->mime))
+        if (p->mime && !interp__mime_is_opaque(p->mime))
             replace(s, &p->data, &p->len);
         if (!p->mime || !p->data) {   /* no memory: it is left out */
             interp__free(&s->mem, p->mime);

@@ -46,12 +46,6 @@ static void stream(struct interp__buf *b, const char *key, const struct interp__
     interp__buf_str(b, "}");
 }
 
-int interp__mime_is_text(const char *mime)
-{
-    return !strncmp(mime, "text/", 5) || !strcmp(mime, "image/svg+xml") || !strcmp(mime, "application/javascript") ||
-           interp__mime_is_json(mime);
-}
-
 static void bundle(struct interp__buf *b, const interp_result *r, uint32_t number, int with_text)
 {
     interp__buf_str(b, "{");

@@ -120,8 +120,9 @@ static int add(struct look *l, struct look *last, const char *name, size_t n, co
     return 0;
 }
 
-/* All names below the workspace, and which of them were there in the last look (NULL: none). 1: not all. */
-static int scan(struct look *l, struct look *last)
+/* All names below the workspace, and which of them were there in the last look (NULL: none). halves: those of files that we are still writing for the host are no change.
+   1: not all. */
+static int scan(struct look *l, struct look *last, int halves)
 {
     static char name[WORK_DEPTH * 256 + 256];
     int more = 0;
@@ -147,8 +148,12 @@ static int scan(struct look *l, struct look *last)
             name[len++] = '/';
         len = (uint32_t)str_put(name, sizeof name, len, d->name);
         if (d->type != DT_DIR) {
-            if (len > UINT16_MAX || memcmp(d->name, ".interp-", 8) == 0 || sys_statx(v->fd, d->name, AT_SYMLINK_NOFOLLOW, &s) < 0)
+            if ((halves && memcmp(d->name, ".interp-", 8) == 0) || sys_statx(v->fd, d->name, AT_SYMLINK_NOFOLLOW, &s) < 0)
                 continue;
+            if (len > UINT16_MAX) {
+                more = 1;
+                continue;
+            }
             if ((s.mode & S_IFMT) != S_IFDIR) {
                 if (add(l, last, name, len, &s) < 0)
                     more = 1;
@@ -163,11 +168,11 @@ static int scan(struct look *l, struct look *last)
     }
 }
 
-int changes_snap(struct wire_file_done *d)
+int changes_snap(int halves, struct wire_file_done *d)
 {
     if (!(before = fresh(before)))
         return -E_NOMEM;
-    d->more = (uint8_t)scan(before, NULL);
+    d->more = (uint8_t)scan(before, NULL, halves);
     d->count = before->n;
     return 0;
 }
@@ -218,13 +223,13 @@ static void report(const struct look *l, const struct entry *e, uint8_t how, uin
 }
 
 /* budget: bytes of content that go with it. */
-int changes_diff(uint64_t budget, uint32_t most, struct wire_file_done *d)
+int changes_diff(uint64_t budget, uint32_t most, int halves, struct wire_file_done *d)
 {
     if (!before)
         return -E_NOENT;              /* this process has not looked before */
     if (!(after = fresh(after)))
         return -E_NOMEM;
-    d->more = (uint8_t)scan(after, before);
+    d->more = (uint8_t)scan(after, before, halves);
     for (uint32_t i = 0; i < after->n; i++) {
         const struct entry *e = &after->e[i];
         const struct entry *o = e->was ? &before->e[e->was - 1] : NULL;

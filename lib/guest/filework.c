@@ -491,9 +491,9 @@ static int obey(const struct wire_file *m, const char *path, const char *other, 
     case WIRE_FILE_REMOVE:
         return take_away(path, deep, &d->count);
     case WIRE_FILE_SNAP:
-        return changes_snap(d);
+        return changes_snap(m->flags & WIRE_FILE_HALVES, d);
     case WIRE_FILE_DIFF:
-        return changes_diff(m->limit, m->mode, d);
+        return changes_diff(m->limit, m->mode, m->flags & WIRE_FILE_HALVES, d);
     case WIRE_FILE_PACK:
         return tree_walk(path, 1, 1, UINT64_MAX, d);
     case WIRE_FILE_UNPACK:

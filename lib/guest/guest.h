@@ -250,8 +250,8 @@ int  make_dir(const char *path, int parents, uint32_t mode, struct wire_file_don
 void describe_entry(struct wire_entry *w, const struct statx_k *s);
 uint8_t file_type_of(uint16_t mode);
 /* changes.c */
-int changes_snap(struct wire_file_done *d);
-int changes_diff(uint64_t budget, uint32_t most, struct wire_file_done *d);
+int changes_snap(int halves, struct wire_file_done *d);
+int changes_diff(uint64_t budget, uint32_t most, int halves, struct wire_file_done *d);
 /* tree.c */
 int tree_walk(const char *path, int deep, int content, uint64_t limit, struct wire_file_done *d);   /* a list; content: a pack */
 int tree_unpack(const char *path, int keep, struct wire_file_done *d);

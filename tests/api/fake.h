@@ -27,7 +27,7 @@ struct fake {
     /* what happened */
     int opens, opened, closes, kills, abandons, destroyed, live;
     char option[100], mounts[400];             /* mounts: "source>target>flags;" and "language=path;" of the specification */
-    int files;                      /* it answers work on files, badly */
+    enum { FAKE_NO_FILES, FAKE_TOO_MUCH, FAKE_HALF, FAKE_NOTHING, FAKE_SILENT } files;   /* how it answers work on files */
     interp_spec spec;
     pthread_mutex_t lock;
 };
@@ -93,18 +93,33 @@ static void fake_credit(struct fake_agent *a, uint16_t channel, uint32_t n)
     interp__wire_put_u32(&o, n);
     fake_send(a, WIRE_CREDIT, 0, channel, b, 4);
 }
-/* Work on files, by an agent that tells too much or too little: a list has one entry more than was asked for, a change set ends within a record. */
+/* Work on files, by an agent that tells too much or too little: a list has one entry more than was asked for, a change set ends within a record; or within a file, as
+   the answer says (half); goes on for ever with frames of no bytes (nothing). */
 static void fake_file(struct fake_agent *a, const struct wire_file *m)
 {
+    if (a->b->files == FAKE_SILENT)
+        return;
     uint8_t b[256];
     struct wire_out o = { b, b + sizeof b, 0 };
     struct wire_file_done d = { .channel = m->channel };
     struct wire_entry e = { .type = WIRE_TYPE_FILE, .flags = m->op == WIRE_FILE_DIFF ? WIRE_CHANGE_CREATED : 0, .path = { (const uint8_t *)"name", 4 } };
     interp__wire_put_entry(&o, &e);
     size_t n = (size_t)(o.p - b);
+    if (m->op == WIRE_FILE_DIFF && a->b->files == FAKE_HALF) {
+        static const char part[] = "the key is squeamish" "-ossifrage, and";
+        e.size = 1000;
+        e.flags |= WIRE_CHANGE_CONTENT;
+        o = (struct wire_out){ b, b + sizeof b, 0 };
+        interp__wire_put_entry(&o, &e);
+        interp__wire_put_bytes(&o, part, sizeof part - 1);
+        fake_send(a, WIRE_DATA, 0, m->channel, b, (size_t)(o.p - b));
+        d.error = WIRE_FILE_LOST;
+    }
+    while (m->op == WIRE_FILE_DIFF && a->b->files == FAKE_NOTHING && !fake_send(a, WIRE_DATA, 0, m->channel, b, 0))
+        tap_sleep_ms(500);
     for (uint64_t i = 0; m->op == WIRE_FILE_LIST && i <= m->limit; i++, d.count++)
         fake_send(a, WIRE_DATA, 0, m->channel, b, n);
-    if (m->op == WIRE_FILE_DIFF) {
+    if (m->op == WIRE_FILE_DIFF && a->b->files == FAKE_TOO_MUCH) {
         fake_send(a, WIRE_DATA, 0, m->channel, b, n);
         fake_send(a, WIRE_DATA, 0, m->channel, b, n - 2);
         d.count = 2;

@@ -638,6 +638,70 @@ TEST(change_set_is_redacted)
     j = interp_result_json(r, NULL);
     CHECK(!strstr(j, "ossifrage") && strstr(j, "application/pdf") && strstr(j, "\"text\":\"\\u0000[REDACTED:KEY]\""));
     interp_result_free(r);
+    /* and what is no text: one byte of another encoding, UTF-16, a database; what is packed is left as it is */
+    r = run(b.s, "python", "k = 'squeamish' + '-ossifrage'\nopen('latin.csv', 'wb').write(b'caf\\xe9,' + k.encode())\nopen('wide', 'wb').write(k.encode('utf-16'))\n"
+            "open('BMx', 'w').write('BM: ' + k)\nopen('db', 'wb').write(b'SQLite format 3\\0' + k.encode() + bytes(10))\nopen('p.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n\\xff' + bytes(9))");
+    FILES_ARE(r, "(lambda f: all(b'ossifrage' not in v.replace(b'\\0', b'') for v in f.values()) and all(b'[REDACTED:KEY]' in f[n] for n in ('latin.csv', 'wide', 'BMx', 'db')) and len(f['p.png']) == 18)"
+                 "({x['path']: __import__('base64').b64decode(x['base64']) if 'base64' in x else x['text'].encode() for x in d['files']['created']})");
+    free_box(&b);
+}
+
+/* A C string of it can be read, too. */
+TEST(change_set_content_ends)
+{
+    struct box b = new_box("{\"change_set\": 1, \"fetch_files_bytes\": 100000}");
+    for (int n = 0; n < 3000; n = n * 2 + 1) {
+        char code[100];
+        snprintf(code, sizeof code, "open('f', 'w').write('x' * %d)\nNone", n);
+        interp_result *r = run(b.s, "python", code);
+        size_t have = 0;
+        const char *p = interp_result_file_count(r) ? interp_result_file_data(r, 0, &have) : NULL;
+        CHECK(p && have == (size_t)n && strlen(p) == have);
+        interp_result_free(r);
+    }
+    free_box(&b);
+}
+
+/* No name hides a file. */
+TEST(change_set_of_our_names)
+{
+    struct box b = new_box("{\"change_set\": 1}");
+    interp_result *r = run(b.s, "sh", "echo x > .interp-hidden; mkdir -p .interp-d; echo x > .interp-d/.interp-0123456789abcdef01234567");
+    FILES_ARE(r, "d['files']['complete'] and sorted(x['path'] for x in d['files']['created']) == ['.interp-d/.interp-0123456789abcdef01234567', '.interp-hidden']");
+    /* the host's own files that are half there are no change of the exec's, and it is said that something was under way */
+    interp_call *k = NULL;
+    size_t taken;
+    NEED(interp_session_put_start(b.s, "slow", 4, INTERP_UNKNOWN, 0644, &k, ERR));
+    NEED(interp_call_write(k, "x", 1, &taken, ERR));
+    r = run(b.s, "sh", "sleep 0.3; echo y > mine");
+    FILES_ARE(r, "not d['files']['complete'] and [x['path'] for x in d['files']['created']] == ['mine']");
+    OK(interp_call_write_end(k, ERR));
+    wait_done(k);
+    OK(interp_call_finish(k, NULL, ERR));
+    interp_call_free(k);
+    r = run(b.s, "sh", "echo y > last");
+    FILES_ARE(r, "d['files']['complete'] and [x['path'] for x in d['files']['created']] == ['last']");
+    free_box(&b);
+}
+
+/* As many transfers as there may be, which the host does not pull: what an exec changed is looked at all the same, and what waits behind them has not begun to be late. */
+TEST_LONG(behind_unpulled, 60)
+{
+    struct box b = new_box("{\"change_set\": 1, \"timeout_ms\": 4000}");
+    interp_call *g[8], *stat = NULL;
+    interp_result_free(run(b.s, "sh", "head -c 5000000 /dev/zero > big"));
+    for (int i = 0; i < 8; i++)
+        NEED(interp_session_get_start(b.s, "big", INTERP_NTS, INTERP_FOREVER, &g[i], ERR));
+    interp_result *r = run(b.s, "sh", "echo y > mine");
+    FILES_ARE(r, "d['files']['complete'] and [x['path'] for x in d['files']['created']] == ['mine']");
+    NEED(interp_session_stat_start(b.s, "mine", INTERP_NTS, &stat, ERR));
+    IS(interp_call_wait(stat, 5000, 0, NULL), INTERP_AGAIN);
+    for (int i = 0; i < 8; i++)
+        interp_call_free(g[i]);
+    wait_done(stat);
+    OK(interp_call_finish(stat, NULL, ERR));
+    CHECK(strstr(interp_call_json(stat, NULL), "\"size\":2") != NULL);
+    interp_call_free(stat);
     free_box(&b);
 }
 

@@ -178,6 +178,15 @@ TEST(errors_and_displays)
     CHECK(strstr(interp_result_json(r, NULL), "<b>[REDACTED:KEY]</b>") != NULL);
     CHECK_STR(interp_result_value(r, NULL), "repr [REDACTED:KEY]");
     interp_result_free(r);
+    /* in forms of every type but what no text is in */
+    r = run(s, "python", MAKE "class R:\n  def __repr__(self): return 'r'\n  def _repr_mimebundle_(self, **k): return {'application/xml': v, 'Text/HTML': v, 'text/html; charset=utf-8': v,"
+            " 'image/svg+xml;x=y': v, 'application/x-own': v, 'application/vnd.own+json': {'k': v}, 'application/octet-stream': b'\\xff' + v.encode(), 'image/png': b'\\x89PNG\\xff'}\nR()");
+    EXPECT_OK(r);
+    expect_none(r);
+    CHECK(json_holds(interp_result_json(r, NULL), strlen(interp_result_json(r, NULL)),
+                     "(lambda m: len(m) >= 8 and m['application/xml'] == '[REDACTED:KEY]' and '[REDACTED:KEY]' in m['application/vnd.own+json'] and all('k7Jm' not in v"
+                     " for v in m.values() if isinstance(v, str)) and __import__('base64').b64decode(m['image/png']) == bytes([137, 80, 78, 71, 255]))(d['value']['mime'])"));
+    interp_result_free(r);
     r = run(s, "python", MAKE "exec(compile('class ' + v + '(Exception): pass', 'x', 'exec'))\nraise globals()[v]('x')");
     expect_none(r);
     CHECK_STR(interp_result_error_type(r, NULL), "[REDACTED:KEY]");

@@ -175,20 +175,68 @@ TEST(agent_fills_no_memory)
 /* Lists with more than was asked for, change sets that end within a record: broken, not half believed. */
 TEST(agent_tells_too_much_of_files)
 {
-    struct fake b = { .files = 1 };
+    struct fake b = { .files = FAKE_TOO_MUCH };
     struct box o = box_of(&b, 0, "");
     interp_content *c = NULL;
     IS(interp_session_list(o.s, ".", INTERP_NTS, 0, 5, &c, ERR), INTERP_E_PROTOCOL);
     CHECK(!c);
     interp_session_close(o.s);
     interp_ctx_free(o.x);
-    b = (struct fake){ .files = 1 };
+    b = (struct fake){ .files = FAKE_TOO_MUCH };
     o = box_of(&b, 0, ",\"change_set\":true");
     interp_result *r = exec_with(o.x, o.s, "bash", "print y", NULL);
     CHECK_INT(interp_result_outcome(r), INTERP_OUTCOME_OK);   /* the exec itself had ended */
     CHECK(strstr(interp_result_json(r, NULL), "\"complete\":false") != NULL);
     interp_result_free(r);
     r = NULL;
+    IS(interp_session_run(o.s, "bash", "print y", INTERP_NTS, &r, ERR), INTERP_E_CLOSED);
+    interp_session_close(o.s);
+    interp_ctx_free(o.x);
+}
+
+/* What had come of a file when its look ended is neither whole nor redacted: it is not told. */
+TEST(half_a_file)
+{
+    struct fake b = { .files = FAKE_HALF };
+    struct box o = box_of(&b, 0, ",\"change_set\":true,\"fetch_files_bytes\":100000");
+    OK(interp_redact_add(o.x, "KEY", "squeamish" "-ossifrage", INTERP_NTS, ERR));
+    interp_result *r = exec_with(o.x, o.s, "bash", "print y", NULL);
+    const char *j = interp_result_json(r, NULL);
+    CHECK_INT(interp_result_outcome(r), INTERP_OUTCOME_OK);
+    CHECK(strstr(j, "\"path\":\"name\"") && strstr(j, "\"complete\":false") && !strstr(j, "ossifrage"));
+    CHECK(!interp_result_file_data(r, 0, NULL));
+    interp_result_free(r);
+    interp_session_close(o.s);
+    interp_ctx_free(o.x);
+}
+
+/* Frames without a byte are no answer. */
+TEST_LONG(nothing_is_no_answer, 60)
+{
+    struct fake b = { .files = FAKE_NOTHING };
+    struct box o = box_of(&b, 0, ",\"change_set\":true,\"timeout_ms\":2000");
+    interp_result *r = exec_with(o.x, o.s, "bash", "print y", NULL);
+    CHECK_INT(interp_result_outcome(r), INTERP_OUTCOME_OK);
+    CHECK(strstr(interp_result_json(r, NULL), "\"complete\":false") != NULL);
+    interp_result_free(r);
+    interp_session_close(o.s);
+    interp_ctx_free(o.x);
+}
+
+/* An agent that does not even end what was given up is none: its session is over, and nothing waits for it for ever. */
+TEST_LONG(silent_about_files, 60)
+{
+    struct fake b = { .files = FAKE_SILENT };
+    struct box o = box_of(&b, 0, ",\"timeout_ms\":300");
+    interp_call *k[10];
+    for (int i = 0; i < 10; i++)
+        NEED(interp_session_get_start(o.s, "f", 1, INTERP_FOREVER, &k[i], ERR));
+    for (int i = 0; i < 10; i++) {
+        wait_done(k[i]);
+        IS(interp_call_finish(k[i], NULL, ERR), i < 8 ? INTERP_E_TIMEOUT : INTERP_E_CLOSED);
+        interp_call_free(k[i]);
+    }
+    interp_result *r = NULL;
     IS(interp_session_run(o.s, "bash", "print y", INTERP_NTS, &r, ERR), INTERP_E_CLOSED);
     interp_session_close(o.s);
     interp_ctx_free(o.x);
