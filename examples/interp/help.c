@@ -75,13 +75,14 @@ static const struct {
       "Removes containers and volumes that sandboxes left whose program is dead: by default with every engine that answers, or with the one named.\n"
       "Nothing is touched whose owner may live, on this machine or another. Exit code 0 when all that was asked could be looked at.\n" },
     { "audit",
-      "usage: interp audit verify [--key-file FILE] [--head HASH] [--json] FILE...\n"
+      "usage: interp audit verify [--key-file FILE] [--head HASH] [--from-start] [--json] FILE...\n"
       "\n"
       "Reads the files of one audit trail, rotated and compressed ones (.gz) too, in any order, and finds the first record that was altered, is missing,\n"
       "stands in another place or was cut off.\n"
       "\n"
       "  --key-file FILE    the key of the trail, when it was written with one; a newline at the file's end is not part of it\n"
       "  --head HASH        a head that was kept elsewhere: it must be one of the records, else the end was cut off\n"
+      "  --from-start       the first file of the trail must be there; without it, files that were rotated away before those given may be elsewhere\n"
       "  --json             print what was found as one JSON object\n"
       "\n"
       "Without a key or a kept head a trail that was written anew from the start looks good. Exit code 0 when all is good, 1 when something was found,\n"

@@ -36,8 +36,8 @@ INTERP_API interp_status interp_audit_set_callback(interp_ctx *x, interp_audit_f
     T2. Errors: INVAL, NOT_FOUND (no trail), FORKED. */
 INTERP_API interp_status interp_audit_head(interp_ctx *x, uint64_t *seq, char *hash, size_t size, uint64_t *dropped, interp_error **err);
 
-/** Verifies files of one chain, rotated and compressed ones too, given in any order: finds the first record that was altered, is missing, stands in another place or was cut off. key NULL: the chain has
-    none. head (may be NULL): a hash that was kept, which must be one of the records. Reads the files, blocking. T2. Errors: INVAL, IO (a file can't be read), NOMEM, FORKED. */
+/** Verifies files of one chain, rotated and compressed ones too, given in any order: finds the first record that was altered, is missing, stands in another place or was cut off. Of
+    whole files that are missing at the start of the chain from_start of the report tells, as it may well be that they are kept elsewhere. key NULL: the chain has none. head (may be NULL): a hash that was kept, which must be one of the records. Reads the files, blocking. T2. Errors: INVAL, IO (a file can't be read), NOMEM, FORKED. */
 INTERP_API interp_status interp_audit_verify(interp_ctx *x, const char *const *paths, uint32_t n, const void *key, size_t nkey, const char *head, interp_audit_report **out, interp_error **err);
 /** 1 when nothing was found, else 0 (also for NULL). T1. */
 INTERP_API int32_t interp_audit_report_ok(const interp_audit_report *r);

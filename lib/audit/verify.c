@@ -98,8 +98,13 @@ static int record(struct verify *v, const char *path, uint64_t number, const cha
         problem(v, "altered", path, number, l.seq, "record %" PRIu64 " does not follow the record before it: one of them was replaced", l.seq);
         return 1;
     }
-    if (!v->records)
+    if (!v->records) {
+        if (l.seq != 1 && strcmp(l.event, "audit_rotate") != 0) {
+            problem(v, "cut-off", path, number, l.seq - 1, "record %" PRIu64 " and those before it are missing: a file begins with record 1, or with that of a rotation", l.seq - 1);
+            return 1;
+        }
         v->first = l.seq;
+    }
     v->records++;
     v->seq = l.seq;
     v->dropped += l.dropped;

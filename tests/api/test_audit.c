@@ -171,6 +171,13 @@ TEST(tampering)
     CHECK_STR(verified(), "ok");
     const char *const one[] = { path };
     CHECK_STR(verified_with(one, 1, NULL, head), "cut-off");
+    /* the start, or all but one of the middle */
+    for (int k = 1; k < 8; k++) {
+        spill(path, line_at(t, k), n - (size_t)(line_at(t, k) - t));
+        CHECK_STR(verified(), "cut-off");
+    }
+    spill(path, c, (size_t)(line_at(t, 5) - c));
+    CHECK_STR(verified(), "cut-off");
     /* something of others' between them */
     m = (size_t)(c - t);
     memcpy(u, t, m);
@@ -281,6 +288,16 @@ TEST(rotation)
         if (i != second)
             fewer[k++] = paths[i];
     CHECK_STR(verified_with(fewer, k, NULL, NULL), "missing");
+    /* without the first: it may be elsewhere, which the report says */
+    x = new_ctx(0);
+    interp_audit_report *r = NULL;
+    for (uint32_t i = k = 0; i < n; i++)
+        if (i != first)
+            fewer[k++] = paths[i];
+    NEED(interp_audit_verify(x, fewer, k, NULL, 0, NULL, &r, ERR));
+    CHECK(interp_audit_report_ok(r) && strstr(interp_audit_report_json(r, NULL), "\"from_start\":false"));
+    interp_audit_report_free(r);
+    interp_ctx_free(x);
     /* a compressed file that is cut, and one that is damaged */
     size_t len;
     char *t = slurp(list[second], &len);

@@ -505,6 +505,22 @@ def t_audit():
             f.write(b''.join(raw.splitlines(True)[:2]))
         code, out, err, _ = interp('audit', 'verify', '--key-file', key, '--head', head, log)
         expect(code == 1 and out.startswith(b'cut-off: '), code, out, err)
+        with open(log, 'wb') as f:
+            f.write(b''.join(raw.splitlines(True)[2:]))
+        code, out, err, _ = interp('audit', 'verify', '--key-file', key, log)
+        expect(code == 1 and out.startswith(b'cut-off: ') and b'record 2 ' in out, code, out, err)
+        # the first file is elsewhere, or gone
+        log = os.path.join(d, 'rotated.log')
+        with Stdio() as io:
+            io.open('s', audit={'path': log, 'rotate_bytes': 4096})
+            for _ in range(12):
+                io.run('echo audited', language='sh')
+            expect(io.end() == 0, io.stderr)
+        files = sorted(os.path.join(d, n) for n in os.listdir(d) if n.startswith('rotated.log.')) + [log]
+        expect(len(files) > 2, files)
+        for flag, some, want in (((), files, 0), (('--from-start',), files, 0), ((), files[1:], 0), (('--from-start',), files[1:], 1)):
+            code, out, err, _ = interp('audit', 'verify', *flag, *some)
+            expect(code == want and out.startswith(b'cut-off: ' if want else b'ok: '), flag, len(some), code, out, err)
         expect(interp('audit', 'verify', os.path.join(d, 'none'))[0] == 3)
         expect(interp('audit', 'verify', '--key-file', os.path.join(d, 'none'), log)[0] == 3)
     for arguments in (['audit'], ['audit', 'verify'], ['audit', 'nonsense'], ['audit', 'verify', '--nonsense', 'x'], ['audit', 'verify', '--head', 'x', 'y']):
