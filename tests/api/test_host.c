@@ -518,6 +518,7 @@ TEST(signals_blocked)
     pthread_sigmask(SIG_SETMASK, &all, NULL);
     interp_ctx *x = new_ctx(0);
     interp_session *s = open_with(x, NULL);
+    EXPECT_RUN(s, "python", "1", "");      /* the time is for the code, not for the interpreter's start */
     interp_result *r = exec_with(x, s, "python", "while True: pass", "{\"timeout_ms\":300}");
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_PRESERVED);
     interp_result_free(r);

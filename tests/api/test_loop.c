@@ -314,9 +314,9 @@ TEST_LONG(dispatch_is_bounded, 120)
     interp_status st;
     while ((st = interp_call_next(k, &ev)) != INTERP_DONE)
         if (st == INTERP_AGAIN && readable(x, 20000) > 0) {
-            uint64_t t = tap_now_ns();
+            uint64_t t = tap_cpu_ns();
             (void)interp_ctx_dispatch(x, NULL);
-            t = tap_now_ns() - t;
+            t = tap_cpu_ns() - t;
             longest = t > longest ? t : longest;
             n++;
         }

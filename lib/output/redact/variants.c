@@ -182,6 +182,17 @@ static size_t quoted(uint8_t *to, const uint8_t *p, size_t n, uint8_t quote, int
     }
     return k;
 }
+/* A quote within quotes twice, as CSV and SQL write it. */
+static size_t doubled(uint8_t *to, const uint8_t *p, size_t n, uint8_t quote)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        to[k++] = p[i];
+        if (p[i] == quote)
+            to[k++] = quote;
+    }
+    return k;
+}
 /* A single quote inside single quotes, as shells are given it. */
 static size_t shell(uint8_t *to, const uint8_t *p, size_t n)
 {
@@ -258,6 +269,8 @@ int interp__redact_variants(const uint8_t *p, size_t n, uint8_t *work, size_t ro
         TAKE(quoted(work, p, n, '\'', i));
         TAKE(quoted(work, p, n, '"', i));
     }
+    TAKE(doubled(work, p, n, '"'));
+    TAKE(doubled(work, p, n, '\''));
     TAKE(shell(work, p, n));
     TAKE(reversed(work, p, n));
 #undef TAKE

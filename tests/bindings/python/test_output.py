@@ -2,6 +2,8 @@
 import asyncio
 import gzip
 import os
+import shutil
+import struct
 
 import pytest
 
@@ -95,3 +97,41 @@ def test_options_of_output():
         import json
         value = json.loads(r.value_mime['application/json'])
         assert value[:3] == [0, 1, 2] and value[-1].endswith(' more') and r.json()['value']['cut'][0][0] == 'application/json'
+
+
+ENCODERS = {
+    'python': r'''
+import base64, csv, html, io, json, shlex, urllib.parse as u, xml.sax.saxutils as x
+b, table = v.encode(), io.StringIO()
+csv.writer(table, quoting=csv.QUOTE_ALL).writerow([v])
+for name, shown in {
+    'text': v, 'quote': u.quote(v), 'quote all': u.quote(v, safe=''), 'quote_plus': u.quote_plus(v), 'urlencode': u.urlencode({'k': v})[2:], 'json': json.dumps(v)[1:-1],
+    'json utf8': json.dumps(v, ensure_ascii=False)[1:-1], 'html': html.escape(v), 'html text': html.escape(v, quote=False), 'xml': x.escape(v), 'xml attribute': x.escape(v, {'"': '&quot;'}),
+    'repr': repr(v)[1:-1], 'ascii': ascii(v)[1:-1], 'bytes': repr(b)[2:-1], 'hex': b.hex(), 'HEX': b.hex().upper(), 'base64': base64.b64encode(b).decode().rstrip('='),
+    'url base64': base64.urlsafe_b64encode(b).decode().rstrip('='), 'unicode_escape': v.encode('unicode_escape').decode(), 'csv': table.getvalue().strip()[1:-1], 'sql': v.replace("'", "''"), 'backwards': v[::-1] if v.isascii() else v,
+}.items():
+    print(name, shown, sep='\t')
+''',
+    'javascript': r'''
+const shown = { component: encodeURIComponent(v), uri: encodeURI(v), form: new URLSearchParams({k: v}).toString().slice(2), json: JSON.stringify(v).slice(1, -1), inspect: require('util').inspect(v).slice(1, -1),
+  hex: Buffer.from(v).toString('hex'), base64: Buffer.from(v).toString('base64').replace(/=*$/, ''), 'url base64': Buffer.from(v).toString('base64url') };
+for (const [name, s] of Object.entries(shown)) console.log(name + '\t' + s);
+'''}
+
+
+@pytest.mark.parametrize('value', ['P@ss w0rd!#2024/x*~', 'tok/en+a&b=c<9>\'x"y', 'k\u00e4se \u20ac \U0001f600 42+', 'plain-Token_1.2~3', 'back\\slash\tand tab'])
+def test_encoders(value):
+    """What the encoders of the languages make of a value, they themselves being asked."""
+    with interp.Session(redact={'values': {'KEY': value}}) as s:
+        for language, code in ENCODERS.items():
+            if language == 'javascript' and not shutil.which('node'):
+                continue
+            halves = ['"%s"' % ''.join('\\u%04x' % u for u in struct.unpack('<%dH' % (len(h) // 2), h)) for h in (value[:9].encode('utf-16-le'), value[9:].encode('utf-16-le'))]
+            if language == 'python':
+                halves = [ascii(value[:9]), ascii(value[9:])]
+            r = s.run(language, 'v = %s + %s\n' % tuple(halves) + code)
+            lines = [line.split('\t', 1) for line in r.check().stdout.splitlines()]
+            assert len(lines) >= 8
+            for name, shown in lines:
+                # base64 leaves a last character that the value does not decide alone
+                assert '[REDACTED:KEY]' in shown and len(shown) <= 16, (language, name, shown)
