@@ -1,4 +1,5 @@
-/* fuzz_redact.c - the redaction engine: the output does not depend on the cuts, no registered value is in it, what is held stays within its bound.
+/* fuzz_redact.c - the redaction engine: the output does not depend on the pushes, no registered value is in it, what is held stays within its bound; beside missing bytes there
+   is no start of a value and no end of one, and over a rest none either.
    Input: byte 0 says how to cut and when to be idle, byte 1 the number of values (0 to 3), then each value as length (9 to 40) and bytes, the rest is text.
    A byte of 0xFE followed by k puts value k there, encoded as the byte after it says. A byte of 0xFD is left out: seeds hold no secret in one piece.
    SPDX-License-Identifier: MIT */
@@ -65,6 +66,32 @@ static void run(struct interp__redact_set *set, const struct interp__buf *text, 
     FUZZ_CHECK(interp__redactor_held(r) == 0 && interp__redactor_stats(r)->in == text->len && interp__redactor_stats(r)->out == out->len);
     interp__redactor_free(r);
 }
+/* The text without `left_out` bytes in its middle, or with a rest there. */
+static void run_parts(struct interp__redact_set *set, const struct interp__buf *text, uint8_t how, size_t left_out, struct interp__buf out[2])
+{
+    struct interp__redactor *r = interp__redactor_new(set, &interp__mem_default);
+    FUZZ_CHECK(r != NULL);
+    const size_t first = text->len / 2, parts[2][2] = { { 0, first }, { first + left_out, text->len } };
+    for (int i = 0; i < 2; i++) {
+        for (size_t at = parts[i][0], k; at < parts[i][1]; at += k) {
+            k = how & 1 && parts[i][1] - at > 3 ? 3 : parts[i][1] - at;
+            uint8_t *exact = fuzz_copy(text->p + at, k);
+            interp__redactor_push(r, exact, k, &out[i]);
+            free(exact);
+            FUZZ_CHECK(interp__redactor_held(r) <= interp__redactor_bound(r) * REDACT_GAP_MAX);
+        }
+        if (i)
+            interp__redactor_finish(r, &out[i]);
+        else if (left_out)
+            interp__redactor_cut(r, &out[i]);
+        else
+            interp__redactor_pause(r, &out[i]);
+        FUZZ_CHECK(interp__redactor_held(r) == 0);
+        interp__redactor_shrink(r);
+    }
+    FUZZ_CHECK(interp__redactor_stats(r)->out == out[0].len + out[1].len);
+    interp__redactor_free(r);
+}
 /* N of an output, with a NUL where so much is left out that nothing is matched across it, and for an escape: that may take bytes which a value
    begins with. */
 static size_t normal(const struct interp__buf *b, uint8_t *to)
@@ -90,30 +117,61 @@ static size_t normal(const struct interp__buf *b, uint8_t *to)
     }
     return k;
 }
+enum { PUBLIC = 3 };
+static int has_bracket(const struct redact_literal *l)   /* else a label beside it may complete it */
+{
+    return memchr(l->p, '[', l->len) || memchr(l->p, ']', l->len);
+}
+static void check_cut(const struct redact_snapshot *now, const struct interp__buf out[2])
+{
+    uint8_t *n = malloc(out[0].len + out[1].len + 1);
+    size_t len = normal(&out[0], n), k;
+    for (uint32_t i = 0; i < now->nliterals; i++)
+        for (k = PUBLIC + 1; !has_bracket(&now->literals[i]) && k < now->literals[i].len && k <= len; k++)
+            FUZZ_CHECK(memcmp(n + len - k, now->literals[i].p, k) != 0);
+    len = normal(&out[1], n);
+    for (k = 0; k < len && (n[k] == ' ' || n[k] == '\t'); k++)
+        ;
+    memmove(n, n + k, len -= k);
+    for (uint32_t i = 0; i < now->nliterals; i++)
+        for (k = PUBLIC + 1; !has_bracket(&now->literals[i]) && k < now->literals[i].len && k <= len; k++)
+            FUZZ_CHECK(memcmp(n, now->literals[i].p + now->literals[i].len - k, k) != 0);
+    free(n);
+}
 static void one(const uint8_t *data, size_t size)
 {
     if (size < 2)
         return;
     struct input in = { 0 };
-    struct interp__buf whole, cut;
+    struct interp__buf whole, cut, parts[2], rest[2];
     struct interp__redact_set *set = interp__redact_set_new(&interp__mem_default);
     FUZZ_CHECK(set != NULL);
     interp__buf_init(&in.text, &interp__mem_default);
     interp__buf_init(&whole, &interp__mem_default);
     interp__buf_init(&cut, &interp__mem_default);
+    for (int i = 0; i < 2; i++) {
+        interp__buf_init(&parts[i], &interp__mem_default);
+        interp__buf_init(&rest[i], &interp__mem_default);
+    }
     read_input(&in, set, data + 1, size - 1);
     run(set, &in.text, 0, &whole);
     run(set, &in.text, data[0] | 1, &cut);
     if (!(data[0] & 0x80))
         FUZZ_CHECK(whole.len == cut.len && !memcmp(whole.p ? whole.p : data, cut.p ? cut.p : data, whole.len));
     struct redact_snapshot *now = interp__redact_set_now(set, NULL);
-    for (int k = 0; k < 2; k++) {
-        const struct interp__buf *b = k ? &cut : &whole;
+    if (in.text.len > 2) {
+        run_parts(set, &in.text, data[0], 1 + data[0] % (in.text.len / 2), parts);
+        check_cut(now, parts);
+        run_parts(set, &in.text, data[0], 0, rest);
+        interp__buf_add(&rest[0], rest[1].p, rest[1].len);
+    }
+    for (int k = 0; k < 3; k++) {
+        const struct interp__buf *b = k == 2 ? &rest[0] : k ? &cut : &whole;
         uint8_t *n = malloc(b->len + 1);
         size_t len = b->len ? normal(b, n) : 0;
         for (uint32_t i = 0; i < now->nliterals; i++) {
             const struct redact_literal *l = &now->literals[i];
-            if (!memchr(l->p, '[', l->len) && !memchr(l->p, ']', l->len))   /* else a label beside it may complete it */
+            if (!has_bracket(l))
                 FUZZ_CHECK(!memmem(n, len, l->p, l->len));
         }
         free(n);
@@ -122,6 +180,10 @@ static void one(const uint8_t *data, size_t size)
     interp__buf_free(&in.text);
     interp__buf_free(&whole);
     interp__buf_free(&cut);
+    for (int i = 0; i < 2; i++) {
+        interp__buf_free(&parts[i]);
+        interp__buf_free(&rest[i]);
+    }
     interp__redact_set_free(set);
 }
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

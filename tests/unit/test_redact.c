@@ -578,6 +578,183 @@ TEST(ends_of_streams)
     interp__redact_set_free(s);
 }
 
+/* ---- where bytes are missing, and where a stream rests */
+
+/* The longest part of a value that is shown. */
+static size_t shown_of(const uint8_t *value, size_t len, const struct interp__buf *out)
+{
+    for (size_t k = len; k; k--)
+        for (size_t at = 0; at + k <= len; at++)
+            if (out->len >= k && memmem(out->p, out->len, value + at, k))
+                return k;
+    return 0;
+}
+static void push(struct interp__redactor *r, const void *p, size_t n, int bytewise, struct interp__buf *out)
+{
+    for (size_t i = 0; i < n; i += bytewise ? 1 : n) {
+        uint8_t *exact = malloc(bytewise ? 1 : n);
+        memcpy(exact, (const uint8_t *)p + i, bytewise ? 1 : n);
+        interp__redactor_push(r, exact, bytewise ? 1 : n, out);
+        free(exact);
+    }
+}
+/* Each encoding of a value, cut at each place: what stands before the cut, behind it, between two of them. */
+TEST(cuts)
+{
+    struct interp__redact_set *s = new_set();
+    add(s, "value", "k7Jm2Qx9w4Rt6Yz1\xC3\xA4/+_endOfIt", INTERP_NTS);
+    struct redact_snapshot *now = interp__redact_set_now(s, NULL);
+    struct interp__buf out;
+    interp__buf_init(&out, MEM);
+    for (uint32_t i = 0; i < now->nliterals; i++)
+        for (uint32_t k = 1; k < now->literals[i].len; k++)
+            for (int how = 0; how < 6; how++) {   /* in one piece or by bytes; the other half behind the cut, or half of another one, or a second cut */
+                const struct redact_literal *l = &now->literals[i];
+                struct interp__redactor *r = interp__redactor_new(s, MEM);
+                const uint32_t from = how / 2 == 1 ? k / 2 : k, to = how / 2 == 2 ? k + (l->len - k) / 2 : l->len;
+                out.len = 0;
+                push(r, "text ", 5, how & 1, &out);
+                push(r, l->p, k, how & 1, &out);
+                interp__redactor_cut(r, &out);
+                CHECK_INT(interp__redactor_held(r), 0);
+                push(r, l->p + from, to - from, how & 1, &out);
+                if (how / 2 == 2)
+                    interp__redactor_cut(r, &out);
+                push(r, " text\n", 6, how & 1, &out);
+                interp__redactor_finish(r, &out);
+                if (shown_of(l->p, l->len, &out) > 3) {
+                    FAIL("literal %u (%.*s) cut at %u, way %d", i, (int)l->len, l->p, k, how);
+                    show("out", &out);
+                }
+                CHECK(out.len > 11 && !memcmp(out.p, "text ", 5) && !memcmp(out.p + out.len - 6, " text\n", 6));
+                interp__redactor_free(r);
+            }
+    interp__redact_snapshot_free(now);
+    interp__buf_free(&out);
+    interp__redact_set_free(s);
+}
+static const char *redact_cut(struct interp__redact_set *s, const char *before, const char *behind)
+{
+    static struct interp__buf out = { &interp__mem_default, NULL, 0, 0, 0 };
+    struct interp__redactor *r = interp__redactor_new(s, MEM);
+    out.len = 0;
+    interp__redactor_push(r, before, strlen(before), &out);
+    interp__redactor_cut(r, &out);
+    interp__buf_str(&out, "|");
+    interp__redactor_push(r, behind, strlen(behind), &out);
+    interp__redactor_finish(r, &out);
+    interp__redactor_free(r);
+    return interp__buf_text(&out);
+}
+TEST(cuts_in_words)
+{
+    struct interp__redact_set *s = new_set();
+    CHECK_STR(redact_cut(s, "plain te", "xt\n"), "plain te|xt\n");
+    CHECK_STR(redact_cut(s, "the k7Jm", "2Qx9w4Rt6Yz1"), "the k7Jm|2Qx9w4Rt6Yz1");
+    add(s, "value", "k7Jm2Qx9w4Rt6Yz1", INTERP_NTS);
+    CHECK_STR(redact_cut(s, "plain te", "xt\n"), "plain te|xt\n");
+    CHECK_STR(redact_cut(s, "the k7Jm", "2Qx9w4Rt6Yz1, and"), "the [REDACTED:value:partial]|[REDACTED:value:partial], and");
+    CHECK_STR(redact_cut(s, "the k7J", "z1"), "the k7J|z1");                                     /* any text may end so */
+    CHECK_STR(redact_cut(s, "the k7J\x1b[0mm2", "9w\r\n  4Rt6Yz1"), "the [REDACTED:value:partial]\x1b[0m|[REDACTED:value:partial]\n");
+    CHECK_STR(redact_cut(s, "", "k7Jm2Qx9w4Rt6Yz1k7Jm2Qx9w4Rt6Yz1"), "|[REDACTED:value][REDACTED:value]");
+    CHECK_STR(redact_cut(s, "", "x9w4Rt6Yz1k7Jm2Qx9w4Rt6Yz1"), "|[REDACTED:value:partial][REDACTED:value]");
+    CHECK_STR(redact_cut(s, text("gh%s%06d", "p_", 1), " x"), "[REDACTED:github-token:partial]| x");   /* less than half, as its end may stand behind the cut */
+    CHECK_STR(redact_cut(s, text("gh%s", "p_"), " x"), text("gh%s| x", "p_"));
+    CHECK_STR(redact_cut(s, "a\x1b[3", "1mb"), "a\x1b[3|1mb");
+    if (interp__redact_has_patterns()) {
+        CHECK_INT(interp__redact_set_pattern(s, "ticket", "TCK-[0-9]{4}-[A-Z]{8}", INTERP_NTS, NULL), INTERP_OK);
+        CHECK_STR(redact_cut(s, "see TCK-12", "."), "see [REDACTED:ticket:partial]|.");
+        CHECK_STR(redact_cut(s, "see TCK", "."), "see TCK|.");
+    }
+    interp__redact_set_free(s);
+}
+/* Nothing is known of a value when the cut comes: it is when the rest does. */
+TEST(value_added_behind_a_cut)
+{
+    struct interp__redact_set *s = new_set();
+    struct interp__buf out;
+    struct interp__redactor *r = interp__redactor_new(s, MEM);
+    interp__buf_init(&out, MEM);
+    add(s, "other", "Zz9Yy8Xx7Ww6Vv5", INTERP_NTS);
+    interp__redactor_cut(r, &out);
+    interp__redactor_push(r, "8Xx7", 4, &out);        /* may be of the other */
+    CHECK_INT(interp__redactor_held(r), 4);
+    interp__redactor_idle(r, 1, &out);
+    CHECK_INT(interp__redactor_held(r), 4);
+    add(s, "value", "k7Jm2Qx98Xx7Rt6Yz1", INTERP_NTS);
+    interp__redactor_push(r, "Rt6Yz1 end\n", 11, &out);
+    interp__redactor_finish(r, &out);
+    CHECK_STR(interp__buf_text(&out), "[REDACTED:value:partial] end\n");
+    interp__redactor_free(r);
+    interp__buf_free(&out);
+    interp__redact_set_free(s);
+}
+
+/* A stream in two parts with a rest between them, in which all is shown. */
+static const char *redact_rest(struct interp__redact_set *s, const char *first, const char *then)
+{
+    static struct interp__buf out = { &interp__mem_default, NULL, 0, 0, 0 };
+    struct interp__redactor *r = interp__redactor_new(s, MEM);
+    out.len = 0;
+    interp__redactor_push(r, first, strlen(first), &out);
+    interp__redactor_pause(r, &out);
+    CHECK_INT(interp__redactor_held(r), 0);
+    interp__buf_str(&out, "|");
+    if (interp__redactor_quiet(r)) {
+        interp__redactor_free(r);
+        r = interp__redactor_new(s, MEM);
+    }
+    interp__redactor_shrink(r);
+    interp__redactor_push(r, then, strlen(then), &out);
+    interp__redactor_finish(r, &out);
+    interp__redactor_free(r);
+    return interp__buf_text(&out);
+}
+TEST(pauses)
+{
+    static const char v[] = "k7Jm2Qx9w4Rt6Yz1";
+    struct interp__redact_set *s = new_set();
+    add(s, "value", v, INTERP_NTS);
+    for (int k = 1; k < 16; k++)
+        CHECK_STR(redact_rest(s, text("%.4000d %.*s", 1, k, v), text("%s end\n", v + k)),
+                  text("%.4000d %s|[REDACTED:value] end\n", 1, k < 8 ? text("%.*s", k, v) : "[REDACTED:value:partial]"));
+    CHECK_STR(redact_rest(s, "k7Jm", " and\n"), "k7Jm| and\n");
+    CHECK_STR(redact_rest(s, "k7Jm2Qx9w4", "no\n"), "[REDACTED:value:partial]|no\n");
+    CHECK_STR(redact_rest(s, v, "k7Jm2Qx9w4Rt6Yz1"), "[REDACTED:value]|[REDACTED:value]");
+    CHECK_STR(redact_rest(s, "line\n", "line\n"), "line\n|line\n");
+    for (int k = 1; k < 40; k++) {   /* a detector: at every place, its fixed text too */
+        const char *token = text("gh%s%036d", "p_", 12345), *got = redact_rest(s, text("a %.*s", k, token), text("%s end\n", token + k));
+        CHECK(strstr(got, "|[REDACTED:github-token] end\n") && !strstr(got, "12345"));
+    }
+    CHECK_STR(redact_rest(s, text("gh%s%036d", "p_", 1), "\nnext\n"), "[REDACTED:github-token]|\nnext\n");
+    CHECK_STR(redact_rest(s, text("gh%s%036d", "p_", 1), "23\nnext\n"), "[REDACTED:github-token]|[REDACTED:github-token]\nnext\n");
+    if (interp__redact_has_patterns()) {
+        CHECK_INT(interp__redact_set_pattern(s, "ticket", "TCK-[0-9]{4}-[A-Z]{8}", INTERP_NTS, NULL), INTERP_OK);
+        CHECK_STR(redact_rest(s, "see TCK-12", "34-ABCDEFGH."), "see TCK-12|[REDACTED:ticket].");
+    }
+    interp__redact_set_free(s);
+}
+/* What is kept of a stream at rest is small, however much has gone through. */
+TEST(rests_are_small)
+{
+    struct interp__redact_set *s = new_set();
+    static char much[1 << 20];
+    struct interp__buf out;
+    struct interp__redactor *r = interp__redactor_new(s, MEM);
+    interp__buf_init(&out, MEM);
+    add(s, "value", "k7Jm2Qx9w4Rt6Yz1", INTERP_NTS);
+    memset(much, '~', sizeof much);
+    memcpy(much + sizeof much - 5, "k7Jm2", 5);
+    interp__redactor_push(r, much, sizeof much, &out);
+    interp__redactor_pause(r, &out);
+    CHECK(!interp__redactor_quiet(r));
+    interp__redactor_shrink(r);
+    CHECK(r->cap < 2048 && r->values.cap < 2048);
+    interp__redactor_free(r);
+    interp__buf_free(&out);
+    interp__redact_set_free(s);
+}
+
 /* ---- holding back */
 
 static size_t held_after(struct interp__redact_set *s, const char *in, int idle)

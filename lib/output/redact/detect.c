@@ -177,9 +177,9 @@ static int certain_after(const struct op *op)
     return op->kind == OP_ACCEPT || op->kind == OP_DONE;
 }
 
-/* A secret that the end of the stream cut: more than half there, and at least eight bytes that are not the format's own. */
-enum { PARTIAL_BODY = 8 };
-static int is_partial(const struct unit *u, const struct program *g, const struct redact_candidate *c)
+/* A secret that the end of the stream cut: more than half there, and at least eight bytes that are not the format's own. Where bytes are missing, a few such bytes. */
+enum { PARTIAL_BODY = 8, CUT_BODY = 4 };
+static int is_partial(const struct unit *u, const struct program *g, const struct redact_candidate *c, enum redact_level level)
 {
     uint32_t body = 0;
     if (c->from != REDACT_NONE)
@@ -192,13 +192,14 @@ static int is_partial(const struct unit *u, const struct program *g, const struc
         uint32_t own = first->kind == OP_TEXT || first->kind == OP_TEXT_CI ? first->min : 0;
         body = c->i > own ? c->i - own : 0;
     }
-    return body >= PARTIAL_BODY && c->i * 2 >= u->shortest;
+    return level == REDACT_CUT ? body >= CUT_BODY : body >= PARTIAL_BODY && c->i * 2 >= u->shortest;
 }
 
 enum verdict { NO, MORE, OPEN, MATCH, PARTIAL };   /* OPEN: a match, its end not yet seen */
 
-static enum verdict run(const struct interp__redactor *r, struct redact_candidate *c, int final)
+static enum verdict run(const struct interp__redactor *r, struct redact_candidate *c, enum redact_level level)
 {
+    const int final = level >= REDACT_END;
     const struct unit *u = &UNIT[c->unit];
     const uint64_t s = c->s, len = redact_end(r) - s;
     uint32_t partial_from = 0, partial = 0;
@@ -297,7 +298,7 @@ static enum verdict run(const struct interp__redactor *r, struct redact_candidat
     failed:
         if (c->accepted)
             return MATCH;
-        if (final && c->i == len && !partial && is_partial(u, g, c)) {
+        if (final && c->i == len && !partial && is_partial(u, g, c, level)) {
             partial = 1;
             partial_from = c->from != REDACT_NONE ? c->from : 0;
         }
@@ -323,11 +324,11 @@ static enum verdict run(const struct interp__redactor *r, struct redact_candidat
 }
 
 /* Runs a candidate and takes what it says. Returns whether it waits for more. */
-static int decide(struct interp__redactor *r, struct redact_candidate *c, int final)
+static int decide(struct interp__redactor *r, struct redact_candidate *c, enum redact_level level)
 {
     const struct unit *u = &UNIT[c->unit];
     c->started = 1;
-    enum verdict v = run(r, c, final);
+    enum verdict v = run(r, c, level);
     if (v == NO)
         return 0;
     if (v == MORE)
@@ -353,7 +354,7 @@ static void keep(struct interp__redactor *r, const struct redact_candidate *c)
     t->busy[c->unit] = 1;
 }
 
-static void consider(struct interp__redactor *r, unsigned unit, uint64_t s, int final)
+static void consider(struct interp__redactor *r, unsigned unit, uint64_t s, enum redact_level level)
 {
     struct redact_detect *t = &r->detect;
     const struct unit *u = &UNIT[unit];
@@ -363,11 +364,11 @@ static void consider(struct interp__redactor *r, unsigned unit, uint64_t s, int 
     if (s < t->done[unit] || (u->left != 255 && s > r->first && in_class(u->left, *redact_at(r, s - 1))))
         return;
     struct redact_candidate c = { .s = s, .unit = (uint8_t)unit, .from = REDACT_NONE, .to = REDACT_NONE };
-    if (t->busy[unit] || decide(r, &c, final))   /* an earlier one is undecided and may cover it */
+    if (t->busy[unit] || decide(r, &c, level))   /* an earlier one is undecided and may cover it */
         keep(r, &c);
 }
 
-static void window(struct interp__redactor *r, uint64_t pos, int final)
+static void window(struct interp__redactor *r, uint64_t pos, enum redact_level level)
 {
     const uint8_t *p = redact_at(r, pos);
     uint64_t there = redact_end(r) - pos, n = there < 8 ? there : 8;
@@ -384,13 +385,13 @@ static void window(struct interp__redactor *r, uint64_t pos, int final)
                     continue;
                 uint64_t s = pos - r->first < u->far ? r->first : pos - u->far, to = pos - u->near;
                 for (; s <= to; s++)
-                    consider(r, unit, s, final);
+                    consider(r, unit, s, level);
             }
         }
     }
 }
 
-void interp__redact_detect_run(struct interp__redactor *r, int final)
+void interp__redact_detect_run(struct interp__redactor *r, enum redact_level level)
 {
     struct redact_detect *t = &r->detect;
     size_t n = t->npending, kept = 0;
@@ -399,7 +400,7 @@ void interp__redact_detect_run(struct interp__redactor *r, int final)
         for (size_t i = 0; i < n; i++) {
             struct redact_candidate c = t->pending[i];
             if (!t->busy[c.unit]) {
-                if ((!c.started && c.s < t->done[c.unit]) || !decide(r, &c, final))
+                if ((!c.started && c.s < t->done[c.unit]) || !decide(r, &c, level))
                     continue;
                 t->busy[c.unit] = 1;
             }
@@ -416,7 +417,7 @@ void interp__redact_detect_run(struct interp__redactor *r, int final)
     while (t->scanned < to) {
         size_t hits = r->scan(r->d, (size_t)(t->scanned - r->d0), (size_t)(to - r->d0), found, 256);
         for (size_t i = 0; i < hits; i++)
-            window(r, r->d0 + found[i], final);
+            window(r, r->d0 + found[i], level);
         t->scanned = hits == 256 ? r->d0 + found[255] + 1 : to;
     }
 }
@@ -436,7 +437,7 @@ static int is_public(const struct redact_candidate *c)
 
 enum { RUN_PUBLIC = 14 };   /* a shorter word is the start of no key that matters: those run to 37 bytes and more before their mark */
 
-uint64_t interp__redact_detect_hold(struct interp__redactor *r, enum redact_level level)
+uint64_t interp__redact_detect_hold(const struct interp__redactor *r, enum redact_level level, uint64_t floor)
 {
     const struct redact_detect *t = &r->detect;
     uint64_t end = redact_end(r), hold = end;
@@ -446,12 +447,12 @@ uint64_t interp__redact_detect_hold(struct interp__redactor *r, enum redact_leve
         if (from < hold && !(level >= REDACT_IDLE && c->started && !c->accepted && is_public(c)))
             hold = from;
     }
-    if (!r->now->any_unit || level == REDACT_END)
+    if (!r->now->any_unit || level >= REDACT_END)
         return hold;
     /* tails whose window is not complete: the start of a fixed text, or a run that a later mark may make a key */
     const uint64_t low = end - r->first < PREFIX_MAX ? r->first : end - PREFIX_MAX;
     if (level == REDACT_PUSH)
-        for (uint64_t k = end; k > low && k > r->beg && TAIL[*redact_at(r, k - 1)] & 1;) {
+        for (uint64_t k = end; k > low && k > floor && TAIL[*redact_at(r, k - 1)] & 1;) {
             k--;
             const uint8_t *p = redact_at(r, k);
             size_t n = (size_t)(end - k);
@@ -468,7 +469,7 @@ uint64_t interp__redact_detect_hold(struct interp__redactor *r, enum redact_leve
             }
         }
     uint64_t s = end;
-    while (s > r->beg && s > r->first && end - s < RUN_HOLD && TAIL[*redact_at(r, s - 1)] & 2)
+    while (s > floor && s > r->first && end - s < RUN_HOLD && TAIL[*redact_at(r, s - 1)] & 2)
         s--;
     if (s < hold && (level == REDACT_PUSH || (level == REDACT_IDLE && end - s >= RUN_PUBLIC)))
         hold = s;

@@ -232,12 +232,20 @@ static void one(struct interp__redactor *r, uint32_t i, enum redact_level level)
         uint64_t s = t->next, have = end - s;
         if (s == end)
             break;
-        int whole = have >= INTERP__REDACT_WINDOW || level == REDACT_END;
+        int whole = have >= INTERP__REDACT_WINDOW || level == REDACT_END, cut = !whole && level == REDACT_CUT;
         if (t->waiting && !whole && have < 2 * t->tried && level == REDACT_PUSH)
             break;   /* tried again when it has doubled: else each byte would cost a window */
         size_t behind = s > r->first;
         size_t window = have < INTERP__REDACT_WINDOW ? (size_t)have : INTERP__REDACT_WINDOW;
         int rc = pcre2_match(p->code, redact_at(r, s - behind), window + behind, behind, whole ? 0 : PCRE2_PARTIAL_HARD, w->data, w->match);
+        if (rc == PCRE2_ERROR_PARTIAL && cut) {
+            t->waiting = 0;
+            t->next = s + 1;
+            if (have < SHORTEST)
+                continue;
+            interp__redact_range(r, REDACT_PATTERNS, i, p->label, s, end, 1);
+            break;
+        }
         if (rc == PCRE2_ERROR_PARTIAL) {
             t->waiting = 1;
             t->tried = have;

@@ -64,7 +64,7 @@ static void insert(struct interp__redactor *r, int kind, uint32_t order, uint32_
 
 void interp__redact_range(struct interp__redactor *r, int kind, uint32_t order, uint32_t label, uint64_t s, uint64_t e, int partial)
 {
-    if (e <= r->beg)   /* all of it is out: of a value that was added too late */
+    if (e <= r->beg)   /* all of it is out: of a value that was added too late, or seen at a pause */
         return;
     insert(r, kind, order, label, s, e, partial);
     count(r, label);
@@ -72,7 +72,8 @@ void interp__redact_range(struct interp__redactor *r, int kind, uint32_t order, 
 }
 void interp__redact_grown(struct interp__redactor *r, int kind, uint32_t order, uint32_t label, uint64_t s, uint64_t e)
 {
-    insert(r, kind, order, label, s, e, 0);
+    if (e > r->beg)
+        insert(r, kind, order, label, s, e, 0);
 }
 
 /* ---- out */
@@ -285,7 +286,7 @@ static void trim(struct interp__redactor *r)
 
 static void settle(struct interp__redactor *r, enum redact_level level)
 {
-    uint64_t safe = interp__redact_detect_hold(r, level), other = interp__redact_values_hold(r, level);
+    uint64_t safe = interp__redact_detect_hold(r, level, r->beg), other = interp__redact_values_hold(r, level);
     if (other < safe)
         safe = other;
     other = interp__redact_patterns_hold(r, level);
@@ -304,22 +305,24 @@ static void settle(struct interp__redactor *r, enum redact_level level)
         r->stats.held_max = held;
 }
 
+static void match(struct interp__redactor *r, enum redact_level level)
+{
+    interp__redact_detect_run(r, level);
+    interp__redact_values_run(r, level >= REDACT_END, level);
+    interp__redact_patterns_run(r, level);
+}
 static void look(struct interp__redactor *r, uint64_t from, enum redact_level level)
 {
-    int final = level == REDACT_END;
-    interp__redact_detect_run(r, final);
-    if (r->now->nliterals) {
+    if (r->now->nliterals)
         interp__redact_values_append(r, from);
-        interp__redact_values_run(r, final, final);
-    }
-    interp__redact_patterns_run(r, level);
+    match(r, level);
 }
 
 /* The end of what belongs together: all is decided, nothing is remembered. */
-static void close_stretch(struct interp__redactor *r, uint64_t from)
+static void close_stretch(struct interp__redactor *r, uint64_t from, enum redact_level level)
 {
-    look(r, from, REDACT_END);
-    settle(r, REDACT_END);
+    look(r, from, level);
+    settle(r, level);
     r->d0 = redact_end(r);
     interp__wipe(r->d, r->len);
     r->len = 0;
@@ -355,6 +358,7 @@ static void update(struct interp__redactor *r)
         return;
     }
     r->detect.scanned = r->d0 > r->first ? r->d0 : r->first;
+    r->values.torn &= r->d0 <= r->first;   /* its start is still there */
     interp__redact_values_reset(r);
     if (now->nliterals && r->len) {
         uint64_t from = r->d0 > r->first ? r->d0 : r->first;
@@ -373,7 +377,7 @@ void interp__redactor_push(struct interp__redactor *r, const void *v, size_t n, 
         uint64_t from = redact_end(r);
         size_t k = append(r, p, n < REDACT_BLOCK ? n : REDACT_BLOCK, &over);
         if (over) {
-            close_stretch(r, from);
+            close_stretch(r, from, REDACT_END);
             r->passing = 1;
         } else {
             look(r, from, REDACT_PUSH);
@@ -398,11 +402,11 @@ void interp__redactor_idle(struct interp__redactor *r, int hard, struct interp__
     settle(r, hard ? REDACT_HARD : REDACT_IDLE);
 }
 
-void interp__redactor_finish(struct interp__redactor *r, struct interp__buf *out)
+static void finish(struct interp__redactor *r, struct interp__buf *out, enum redact_level level)
 {
     r->out = out;
     if (!r->bad && r->d)   /* something came */
-        close_stretch(r, redact_end(r));
+        close_stretch(r, redact_end(r), level);
     if (r->bad) {
         say_bad(r);
         return;
@@ -414,6 +418,80 @@ void interp__redactor_finish(struct interp__redactor *r, struct interp__buf *out
     r->passing = r->newline = 0;
     r->gap_run = 0;
     r->covered = 0;
+    r->values.torn = r->values.skipping = level == REDACT_CUT;
+}
+void interp__redactor_finish(struct interp__redactor *r, struct interp__buf *out)
+{
+    finish(r, out, REDACT_END);
+}
+void interp__redactor_cut(struct interp__redactor *r, struct interp__buf *out)
+{
+    finish(r, out, REDACT_CUT);
+}
+
+static void *copy(const struct interp__redactor *r, const void *p, size_t size)
+{
+    void *to = interp__resize(r->mem, NULL, size + 1);
+    if (to && size)
+        memcpy(to, p, size);
+    return to;
+}
+static void restore(void *to, const void *p, size_t size)
+{
+    if (size)
+        memcpy(to, p, size);
+}
+void interp__redactor_pause(struct interp__redactor *r, struct interp__buf *out)
+{
+    const struct redact_detect d = r->detect;
+    const struct redact_values v = r->values;
+    const size_t pending = d.npending * sizeof *d.pending, waiting = v.nwaiting * sizeof *v.waiting, states = r->nstates * sizeof *r->states;
+    void *p = copy(r, d.pending, pending), *w = copy(r, v.waiting, waiting), *t = copy(r, r->states, states);
+    if (r->bad || !p || !w || !t)
+        finish(r, out, REDACT_CUT);
+    else if (r->d) {   /* decided as at the end, then taken back */
+        r->out = out;
+        match(r, REDACT_END);
+        settle(r, REDACT_END);
+        struct redact_candidate *pending_now = r->detect.pending;
+        struct redact_waiting *waiting_now = r->values.waiting;
+        size_t pending_cap = r->detect.cap, waiting_cap = r->values.waiting_cap;
+        r->detect = d;
+        r->detect.pending = pending_now;
+        r->detect.cap = pending_cap;
+        r->values = v;
+        r->values.waiting = waiting_now;
+        r->values.waiting_cap = waiting_cap;
+        restore(pending_now, p, pending);
+        restore(waiting_now, w, waiting);
+        restore(r->states, t, states);
+        r->covered = 0;
+        r->newline = 0;
+        if (r->bad)
+            say_bad(r);
+    }
+    interp__free(r->mem, p);
+    interp__free(r->mem, w);
+    interp__free(r->mem, t);
+}
+
+/* An array at its right size. */
+static void fit(struct interp__redactor *r, void *array, size_t *cap, size_t want)
+{
+    enum { SPARE = 1024 };
+    void **at = array, *p = *cap > want + SPARE ? interp__alloc(r->mem, want) : NULL;
+    if (!p)
+        return;
+    memcpy(p, *at, want);
+    interp__wipe(*at, *cap);
+    interp__free(r->mem, *at);
+    *at = p;
+    *cap = want;
+}
+void interp__redactor_shrink(struct interp__redactor *r)
+{
+    fit(r, &r->d, &r->cap, r->len + REDACT_PAD);
+    fit(r, &r->values.n, &r->values.cap, r->values.len + 8);
 }
 
 size_t interp__redactor_held(const struct interp__redactor *r)
@@ -435,10 +513,11 @@ int interp__redactor_lost(const struct interp__redactor *r)
 }
 int interp__redactor_quiet(const struct interp__redactor *r)
 {
-    int open = 0;
+    int open = r->escape.state != ESC_NONE || r->passing || interp__redact_values_begun(r);
+    uint64_t end = redact_end(r);
     for (uint32_t i = 0; i < r->nstates; i++)
         open |= r->states[i].waiting || r->states[i].left;
-    return !r->bad && !open && r->beg == redact_end(r) && !r->detect.npending && !r->values.nwaiting && r->escape.state == 0 && !r->passing;
+    return !r->bad && !open && r->beg == end && !r->detect.npending && interp__redact_detect_hold(r, REDACT_PUSH, r->d0) == end;
 }
 const struct interp__redact_stats *interp__redactor_stats(const struct interp__redactor *r)
 {

@@ -55,9 +55,15 @@ void interp__redactor_push(struct interp__redactor *r, const void *p, size_t n, 
 enum { INTERP__REDACT_IDLE_MS = 30, INTERP__REDACT_HARD_MS = 1000 };
 void interp__redactor_idle(struct interp__redactor *r, int hard, struct interp__buf *out);
 void interp__redactor_finish(struct interp__redactor *r, struct interp__buf *out);   /* end of the stream; afterwards r is as new, counts go on */
+/* Bytes are missing here. What came ends inside of something and what comes begins inside of something, so less of a secret is enough than at an end: the start of a value
+   with more bytes than idle would release, and as short an end of one where it goes on. */
+void interp__redactor_cut(struct interp__redactor *r, struct interp__buf *out);
+/* All goes out as at the end, but r goes on: where the rest of a secret comes, that is replaced. */
+void interp__redactor_pause(struct interp__redactor *r, struct interp__buf *out);
+void interp__redactor_shrink(struct interp__redactor *r);          /* gives back room that it will not need while nothing comes */
 size_t interp__redactor_held(const struct interp__redactor *r);    /* bytes that wait for what comes */
 size_t interp__redactor_bound(const struct interp__redactor *r);   /* most that it can ever be, gaps and line breaks apart */
-int interp__redactor_quiet(const struct interp__redactor *r);       /* nothing is held and no match is under way: a new one would do as well */
+int interp__redactor_quiet(const struct interp__redactor *r);       /* nothing is held and nothing that is out began a secret: a new one would do as well */
 int interp__redactor_lost(const struct interp__redactor *r);        /* ran out of memory */
 const struct interp__redact_stats *interp__redactor_stats(const struct interp__redactor *r);
 

@@ -53,8 +53,9 @@ struct redact_snapshot {        /* what a set was at one time; immutable, shared
     struct redact_literal *literals;
     struct redact_gram *grams;
     uint32_t *heads;            /* chains by hash */
-    uint64_t *bitmap, *prefixes;
-    uint32_t nliterals, longest, stride, bits, prefix_bits;   /* stride: of the grams that are looked at, from the shortest literal */
+    uint64_t *bitmap, *prefixes, *inner;   /* inner: the grams at all places */
+    uint32_t *ends;             /* chains of literals by their last gram: heads, then the next of each literal */
+    uint32_t nliterals, longest, stride, bits, prefix_bits, inner_bits, end_bits;   /* stride: of the grams that are looked at, from the shortest literal */
     struct redact_pattern **patterns;
     uint32_t npatterns;
 };
@@ -82,6 +83,8 @@ struct redact_values {
     size_t nwaiting, waiting_cap;
     uint32_t skipped;           /* bytes left out in a row */
     uint8_t skipping;           /* behind a line break */
+    uint8_t torn;               /* bytes are missing before n[0], and whether this is the rest of a value is not known yet */
+    uint32_t inside;            /* torn: grams from n[0] on that stand in a value */
 };
 static inline uint32_t redact_hash(uint32_t gram, unsigned bits)
 {
@@ -138,7 +141,7 @@ struct interp__redactor {
     struct interp__redact_stats stats;
 };
 enum { REDACT_VALUES, REDACT_PATTERNS, REDACT_DETECTORS };
-enum redact_level { REDACT_PUSH, REDACT_IDLE, REDACT_HARD, REDACT_END };
+enum redact_level { REDACT_PUSH, REDACT_IDLE, REDACT_HARD, REDACT_END, REDACT_CUT };
 
 static inline uint64_t redact_end(const struct interp__redactor *r)
 {
@@ -153,8 +156,8 @@ int interp__redact_grow(struct interp__redactor *r, void *array /* of a pointer 
 void interp__redact_range(struct interp__redactor *r, int kind, uint32_t order, uint32_t label, uint64_t s, uint64_t e, int partial);
 void interp__redact_grown(struct interp__redactor *r, int kind, uint32_t order, uint32_t label, uint64_t s, uint64_t e);   /* the same one, longer */
 
-void interp__redact_detect_run(struct interp__redactor *r, int final);
-uint64_t interp__redact_detect_hold(struct interp__redactor *r, enum redact_level level);
+void interp__redact_detect_run(struct interp__redactor *r, enum redact_level level);
+uint64_t interp__redact_detect_hold(const struct interp__redactor *r, enum redact_level level, uint64_t floor);   /* what lies before floor does not matter */
 uint64_t interp__redact_detect_keep(const struct interp__redactor *r);      /* D is needed from here */
 void interp__redact_detect_reset(struct interp__redactor *r);
 const char *interp__redact_detector_name(uint32_t i);                       /* NULL past the end */
@@ -164,7 +167,8 @@ int interp__redact_detector_switch(uint64_t *units, const char *name, int on);
 uint32_t interp__redact_detectors(void);
 
 void interp__redact_values_append(struct interp__redactor *r, uint64_t from);
-void interp__redact_values_run(struct interp__redactor *r, int final, int partial);   /* partial: what the end cut off counts, too */
+void interp__redact_values_run(struct interp__redactor *r, int final, enum redact_level level);   /* final: nothing belongs to it any more; END, CUT: what is cut off counts, too */
+int interp__redact_values_begun(const struct interp__redactor *r);          /* the end of N may be the start of a value */
 uint64_t interp__redact_values_hold(struct interp__redactor *r, enum redact_level level);
 void interp__redact_values_reset(struct interp__redactor *r);
 void interp__redact_values_trim(struct interp__redactor *r);

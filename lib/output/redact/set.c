@@ -70,12 +70,14 @@ static unsigned bits_for(uint64_t n, unsigned least, unsigned most)
     return bits;
 }
 
-enum { GRAM_LOAD = 48, PREFIX_LOAD = 64, STRIDE_MAX = REDACT_PREFIX - 3 };   /* a table's bits for each entry: so few chance hits that they cost nothing */
+enum { GRAM_LOAD = 48, PREFIX_LOAD = 64, INNER_LOAD = 8, END_LOAD = 4, STRIDE_MAX = REDACT_PREFIX - 3 };   /* a table's bits for each entry: so few chance hits that they cost nothing */
 
 static int make_tables(struct redact_snapshot *s)
 {
     uint32_t shortest = UINT32_MAX;
+    uint64_t all = 0;
     for (uint32_t i = 0; i < s->nliterals; i++) {
+        all += s->literals[i].len;
         if (s->literals[i].len < shortest)
             shortest = s->literals[i].len;
         if (s->literals[i].len > s->longest)
@@ -87,15 +89,20 @@ static int make_tables(struct redact_snapshot *s)
     s->prefix_bits = bits_for((uint64_t)s->nliterals * REDACT_PREFIX * PREFIX_LOAD, 15, 24);
     size_t bitmap = ((size_t)1 << s->bits) / 8, prefixes = ((size_t)1 << s->prefix_bits) / 8, heads = ((size_t)1 << (s->bits - REDACT_HEAD_SHIFT)) * sizeof *s->heads;
     size_t grams = (size_t)(ngrams + 1) * sizeof *s->grams;
-    s->locked_size = bitmap + prefixes + heads + grams;
+    s->inner_bits = bits_for(all * INNER_LOAD, 12, 24);
+    s->end_bits = bits_for((uint64_t)s->nliterals * END_LOAD, 6, 20);
+    size_t inner = ((size_t)1 << s->inner_bits) / 8, ends = (((size_t)1 << s->end_bits) + s->nliterals) * sizeof *s->ends;
+    s->locked_size = bitmap + prefixes + inner + grams + heads + ends;
     uint8_t *p = interp__secret_alloc(s->locked_size);
     if (!p)
         return -1;
     s->locked = p;
     s->bitmap = (uint64_t *)(void *)p;
     s->prefixes = (uint64_t *)(void *)(p + bitmap);
-    s->grams = (struct redact_gram *)(void *)(p + bitmap + prefixes);
-    s->heads = (uint32_t *)(void *)(p + bitmap + prefixes + grams);
+    s->inner = (uint64_t *)(void *)(p + bitmap + prefixes);
+    s->grams = (struct redact_gram *)(void *)(p + bitmap + prefixes + inner);
+    s->heads = (uint32_t *)(void *)(p + bitmap + prefixes + inner + grams);
+    s->ends = (uint32_t *)(void *)(p + bitmap + prefixes + inner + grams + heads);
     uint32_t used = 1;   /* 0 ends a chain */
     for (uint32_t i = 0; i < s->nliterals; i++) {
         const struct redact_literal *l = &s->literals[i];
@@ -111,6 +118,15 @@ static int make_tables(struct redact_snapshot *s)
             uint32_t h = redact_prefix_hash(l->p, k, s->prefix_bits);
             s->prefixes[h >> 6] |= UINT64_C(1) << (h & 63);
         }
+        uint32_t g = 0;
+        for (uint32_t off = 0; off + 4 <= l->len; off++) {
+            memcpy(&g, l->p + off, sizeof g);
+            uint32_t h = redact_hash(g, s->inner_bits);
+            s->inner[h >> 6] |= UINT64_C(1) << (h & 63);
+        }
+        uint32_t *end = &s->ends[redact_hash(g, s->end_bits)];
+        s->ends[((size_t)1 << s->end_bits) + i] = *end;
+        *end = i + 1;
     }
     return 0;
 }

@@ -32,12 +32,13 @@ static void forget(struct interp__redactor *r)
     v->n0 += v->len;
     v->len = 0;
     v->scanned = v->n0;
-    v->nplaces = v->nwaiting = 0;
+    v->nplaces = v->nwaiting = v->inside = 0;
 }
 void interp__redact_values_reset(struct interp__redactor *r)
 {
     forget(r);
-    r->values.skipped = r->values.skipping = 0;
+    r->values.skipped = 0;
+    r->values.skipping = r->values.torn;   /* the line break may be among what is missing */
 }
 
 /* D from `from` on, as N */
@@ -56,7 +57,7 @@ void interp__redact_values_append(struct interp__redactor *r, uint64_t from)
             v->skipping |= c == '\n' || c == '\r';
             i++;
             if (++v->skipped == REDACT_GAP_MAX) {
-                interp__redact_values_run(r, 1, 0);
+                interp__redact_values_run(r, 1, REDACT_PUSH);
                 forget(r);
             }
             continue;
@@ -173,11 +174,13 @@ static void scan(struct interp__redactor *r, int final)
     v->scanned = v->n0 + p;
 }
 
-/* What the end cut off: at least half of a literal, and eight bytes. */
-static void cut_off(struct interp__redactor *r, uint32_t literal, uint64_t from, uint32_t have)
+enum { PREFIX_PUBLIC = 3 };   /* bytes of a value that idle may release: any text ends in that many by chance */
+
+/* What the end cut off: at least half of a literal, and eight bytes. Where bytes are missing the other half may stand behind them. */
+static void cut_off(struct interp__redactor *r, uint32_t literal, uint64_t from, uint32_t have, enum redact_level level)
 {
     const struct redact_literal *l = &r->now->literals[literal];
-    if (have < INTERP__REDACT_VALUE_MIN || have < (l->len + 1) / 2)
+    if (level == REDACT_CUT ? have <= PREFIX_PUBLIC : have < INTERP__REDACT_VALUE_MIN || have < (l->len + 1) / 2)
         return;
     interp__redact_range(r, REDACT_VALUES, literal, l->label, from, in_d(&r->values, values_end(&r->values) - 1) + 1, 1);
 }
@@ -189,27 +192,66 @@ static int prefix_known(const struct redact_snapshot *now, const uint8_t *p, uns
 }
 
 /* Starts that are too short for a gram to have been looked at for certain. */
-static void short_starts(struct interp__redactor *r)
+static void short_starts(struct interp__redactor *r, enum redact_level level)
 {
     struct redact_values *v = &r->values;
-    for (unsigned k = REDACT_PREFIX; k >= INTERP__REDACT_VALUE_MIN; k--) {
-        if (v->len < k || !prefix_known(r->now, v->n + v->len - k, k))
+    const struct redact_snapshot *now = r->now;
+    for (unsigned k = REDACT_PREFIX; k > PREFIX_PUBLIC; k--) {
+        if (v->len < k || !prefix_known(now, v->n + v->len - k, k))
             continue;
         uint64_t n = values_end(v) - k;
-        for (uint32_t i = 0; i < r->now->nliterals; i++) {
-            const struct redact_literal *l = &r->now->literals[i];
+        const uint8_t *p = v->n + v->len - k;
+        uint32_t gram = gram_of(p);
+        for (uint32_t x = now->heads[redact_hash(gram, now->bits) >> REDACT_HEAD_SHIFT]; x; x = now->grams[x].next) {
+            uint32_t i = now->grams[x].literal;
+            const struct redact_literal *l = &now->literals[i];
             int waits = 0;
-            if (l->len <= k || memcmp(l->p, v->n + v->len - k, k) != 0)
+            if (now->grams[x].gram != gram || now->grams[x].off || l->len <= k || memcmp(l->p, p, k) != 0)
                 continue;
             for (size_t w = 0; w < v->nwaiting; w++)
                 waits |= v->waiting[w].literal == i && v->waiting[w].n == n;
             if (!waits)
-                cut_off(r, i, start_of(r, l, n), k);
+                cut_off(r, i, start_of(r, l, n), k, level);
         }
     }
 }
 
-void interp__redact_values_run(struct interp__redactor *r, int final, int partial)
+static void rest_of(struct interp__redactor *r, uint32_t literal, size_t n)
+{
+    const struct redact_literal *l = &r->now->literals[literal];
+    uint64_t to = in_d(&r->values, r->values.n0 + n - 1) + 1;
+    if (l->right && to < redact_end(r))
+        to += (uint64_t)base64_char(*redact_at(r, to));
+    interp__redact_range(r, REDACT_VALUES, literal, l->label, r->first, to, 1);
+}
+
+/* Bytes are missing before N: it may begin with the rest of a value, and if it ends before that is known, be a piece out of one. */
+static void torn_start(struct interp__redactor *r, int final)
+{
+    struct redact_values *v = &r->values;
+    const struct redact_snapshot *now = r->now;
+    while (v->inside + 4 <= v->len && known(now->inner, redact_hash(gram_of(v->n + v->inside), now->inner_bits)))
+        v->inside++;
+    if (v->inside + 4 > v->len && v->len < now->longest && !final)
+        return;
+    v->torn = 0;
+    size_t most = v->inside ? v->inside + 3 : 0;
+    for (size_t k = most; k > PREFIX_PUBLIC; k--)
+        for (uint32_t x = now->ends[redact_hash(gram_of(v->n + k - 4), now->end_bits)]; x; x = now->ends[((size_t)1 << now->end_bits) + x - 1]) {
+            const struct redact_literal *l = &now->literals[x - 1];
+            if (l->len > k && !memcmp(l->p + l->len - k, v->n, k)) {
+                rest_of(r, x - 1, k);
+                return;
+            }
+        }
+    for (uint32_t i = 0; final && most && most == v->len && i < now->nliterals; i++)
+        if (memmem(now->literals[i].p, now->literals[i].len, v->n, v->len)) {
+            rest_of(r, i, v->len);
+            return;
+        }
+}
+
+void interp__redact_values_run(struct interp__redactor *r, int final, enum redact_level level)
 {
     struct redact_values *v = &r->values;
     const struct redact_snapshot *now = r->now;
@@ -229,25 +271,36 @@ void interp__redact_values_run(struct interp__redactor *r, int final, int partia
             v->waiting[kept++] = w;
     }
     v->nwaiting = kept;
+    if (v->torn)
+        torn_start(r, final);
     scan(r, final);
-    if (partial) {
+    if (level >= REDACT_END) {
         for (size_t i = 0; i < v->nwaiting; i++)
-            cut_off(r, v->waiting[i].literal, v->waiting[i].s, v->waiting[i].have);
-        short_starts(r);
+            cut_off(r, v->waiting[i].literal, v->waiting[i].s, v->waiting[i].have, level);
+        short_starts(r, level);
     }
     if (final)
         v->nwaiting = 0;
 }
 
-enum { PREFIX_PUBLIC = 3 };   /* bytes of a value that idle may release: any text ends in that many by chance */
+int interp__redact_values_begun(const struct interp__redactor *r)
+{
+    const struct redact_values *v = &r->values;
+    int begun = v->nwaiting || v->torn;
+    for (unsigned k = 1; k <= REDACT_PREFIX && k <= v->len && r->now->nliterals; k++)
+        begun |= prefix_known(r->now, v->n + v->len - k, k);
+    return begun;
+}
 
 uint64_t interp__redact_values_hold(struct interp__redactor *r, enum redact_level level)
 {
     const struct redact_values *v = &r->values;
     const struct redact_snapshot *now = r->now;
     uint64_t hold = redact_end(r);
-    if (!now->nliterals || level == REDACT_END)
+    if (!now->nliterals || level >= REDACT_END)
         return hold;
+    if (v->torn && (level < REDACT_IDLE || v->len > PREFIX_PUBLIC))
+        hold = r->first;
     for (size_t i = 0; i < v->nwaiting; i++)
         if (v->waiting[i].s < hold)
             hold = v->waiting[i].s;
@@ -265,7 +318,7 @@ uint64_t interp__redact_values_hold(struct interp__redactor *r, enum redact_leve
 void interp__redact_values_trim(struct interp__redactor *r)
 {
     struct redact_values *v = &r->values;
-    if (v->len <= BEHIND)
+    if (v->len <= BEHIND || v->torn)   /* what it is the rest of is looked for from its first byte on */
         return;
     size_t cut = v->len - BEHIND, k = 0;
     memmove(v->n, v->n + cut, BEHIND);
