@@ -447,8 +447,7 @@ static void code_members(struct interp__buf *b, struct interp_session *s, const 
     const char *code = interp__redact_words(s->ctx, s, n ? (const char *)p : "", n, &out);   /* all of it, then cut: a cut could hide a secret's end */
     size_t len = out.len ? out.len : code == (const char *)p ? n : strlen(code), keep = len;
     if (len > max) {
-        for (keep = max; keep && ((unsigned char)code[keep] & 0xC0) == 0x80;)
-            keep--;
+        keep = interp__cut_before(code, len, max);
         interp__buf_str(b, ",\"code_truncated\":true");
     }
     interp__buf_str(b, ",\"code\":");

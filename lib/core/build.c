@@ -31,6 +31,8 @@ void interp__build_exit(struct interp_session *s, struct interp__exec *e, const 
 
 /* ---- the structured error */
 
+enum { SOURCE_MAX = 200, MESSAGE_MAX = 1024, TEXT_MAX = 65536, RUN_MAX = 16384 };   /* RUN_MAX: of what a program said, the end is read */
+
 static void span(struct interp__buf *b, const char *key, struct interp__span v)
 {
     interp__buf_fmt(b, ",\"%s\":", key);
@@ -68,21 +70,30 @@ static struct interp__span source_line(const struct interp__exec *e, uint32_t li
         if (line == 1) {
             for (; len && (*p == ' ' || *p == '\t'); p++)
                 len--;
-            return (struct interp__span){ p, (uint32_t)(len < 200 ? len : 200) };
+            return (struct interp__span){ p, (uint32_t)len };
         }
         p += len + (end != NULL), n -= len + (end != NULL);
     }
     return (struct interp__span){ "", 0 };
 }
 
-static void frame(struct interp__buf *b, const struct interp__exec *e, const struct interp__frame *f, const char *file, int first)
+/* Redacted before it is cut: the line is the code's, not what was said. */
+static struct interp__span source(struct interp_session *s, const struct interp__exec *e, uint32_t line)
+{
+    struct interp__span v = source_line(e, line);
+    interp__redact_text(s, v.p, v.len);
+    size_t n = s->redacted.len;
+    return (struct interp__span){ (char *)s->redacted.p, (uint32_t)(n < SOURCE_MAX ? n : interp__cut_before(s->redacted.p, n, SOURCE_MAX)) };
+}
+
+static void frame(struct interp__buf *b, struct interp_session *s, const struct interp__exec *e, const struct interp__frame *f, const char *file, int first)
 {
     struct interp__span none = { "", 0 }, path = shown(e, f->file);
     interp__buf_str(b, first ? "{\"file\":" : ",{\"file\":");
     interp__json_text(b, path.p, path.len);
     number(b, "line", f->line);
     span(b, "function", none);
-    span(b, "source", path.len == strlen(file) && !memcmp(path.p, file, path.len) ? source_line(e, f->line) : none);
+    span(b, "source", path.len == strlen(file) && !memcmp(path.p, file, path.len) ? source(s, e, f->line) : none);
     interp__buf_str(b, "}");
 }
 
@@ -94,7 +105,7 @@ static char *copy(const interp_result *r, struct interp__span v, size_t *len)
 }
 
 /* text: what was read, all of it redacted. type: when the text has none. */
-static void structured(const struct interp__exec *e, interp_result *r, const char *file, const struct interp__diagnosis *d, const char *type, const char *text, size_t n, int building)
+static void structured(struct interp_session *s, const struct interp__exec *e, interp_result *r, const char *file, const struct interp__diagnosis *d, const char *type, const char *text, size_t n, int building)
 {
     static const char *const severities[] = { "", "error", "warning", "note" };
     const struct interp__diag *main = NULL;
@@ -110,7 +121,7 @@ static void structured(const struct interp__exec *e, interp_result *r, const cha
         size_t at = end;
         while (at && text[at - 1] != '\n')
             at--;
-        message = end > at ? (struct interp__span){ text + at, (uint32_t)(end - at < 1024 ? end - at : 1024) } : (struct interp__span){ "the build failed and said nothing", 33 };
+        message = end > at ? (struct interp__span){ text + at, (uint32_t)(end - at < MESSAGE_MAX ? end - at : interp__cut_before(text + at, end - at, MESSAGE_MAX)) } : (struct interp__span){ "the build failed and said nothing", 33 };
     }
     size_t whole = interp__utf8_valid(message.p, message.len);   /* a bound may have cut it */
     if (message.len - whole < 4)
@@ -128,11 +139,11 @@ static void structured(const struct interp__exec *e, interp_result *r, const cha
     interp__buf_str(&b, ",\"frames\":[");
     struct interp__frame at = { main ? main->file : kind, main ? main->line : 0, 0 };
     for (uint32_t i = 0; i < d->frames && !building; i++)
-        frame(&b, e, &d->frame[i], file, !i);
+        frame(&b, s, e, &d->frame[i], file, !i);
     if (main && main->line && (building || !d->frames))
-        frame(&b, e, &at, file, 1);
+        frame(&b, s, e, &at, file, 1);
     interp__buf_str(&b, "],\"traceback\":");
-    size_t shown_len = !building ? 0 : n < 65536 ? n : 65536;   /* of a program's own end standard error has it */
+    size_t shown_len = !building ? 0 : n < TEXT_MAX ? n : interp__cut_before(text, n, TEXT_MAX);   /* of a program's own end standard error has it */
     interp__json_text(&b, text, shown_len);
     span(&b, "code", main ? main->code : (struct interp__span){ "", 0 });
     if (building) {
@@ -179,7 +190,10 @@ void interp__build_finish(struct interp_session *s, struct interp__exec *e, inte
     const struct interp__oneshot *o = e->kernel->language->oneshot;
     char file[400], text[1024];
     if (r->build_output) {   /* redacted before anything is read out of it */
-        interp__redact_text(s, r->build_output, r->build_len);
+        if (r->build_len < INTERP__BUILD_MAX)
+            interp__redact_text(s, r->build_output, r->build_len);
+        else
+            interp__redact_text_cut(s, r->build_output, r->build_len);
         char *seen = interp__strndup(&s->mem, s->redacted.p, s->redacted.len);
         interp__wipe(r->build_output, r->build_len);
         interp__free(&s->mem, r->build_output);
@@ -201,12 +215,12 @@ void interp__build_finish(struct interp_session *s, struct interp__exec *e, inte
         return;
     if (!strcmp(r->cause, "compile")) {
         interp__diagnose(o->errors, o->nerrors, file, said, r->build_len, d);
-        structured(e, r, file, d, "CompileError", said, r->build_len, 1);
+        structured(s, e, r, file, d, "CompileError", said, r->build_len, 1);
     } else if (!strcmp(r->step, "run") && r->exit_code > 0 && o->nrun_errors) {   /* the error that ended it stands last */
         const char *p = r->out[1].text ? r->out[1].text : "";
-        size_t n = r->out[1].text_len, from = n > 16384 ? n - 16384 : 0;
+        size_t n = r->out[1].text_len, from = n > RUN_MAX ? interp__cut_after(p, n, n - RUN_MAX) : 0;
         interp__diagnose(o->run_errors, o->nrun_errors, file, p + from, n - from, d);
-        structured(e, r, file, d, "RuntimeError", p + from, n - from, 0);
+        structured(s, e, r, file, d, "RuntimeError", p + from, n - from, 0);
     }
     interp__free(&s->mem, d);
 }

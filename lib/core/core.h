@@ -325,6 +325,7 @@ const char *interp__state_name(int32_t state);
 const char *interp__signal_name(int32_t sig);
 
 /* kframes.c: what a kernel says on its control channel, put together under bounds */
+enum { INTERP__BUILD_MAX = 256 << 10 };             /* of what a compiler said its driver gives the start */
 struct interp__kframes {
     const struct interp__mem *mem;
     struct interp__buf frame;                      /* header, json, bin of the frame under way */
@@ -686,7 +687,10 @@ void interp__file_name(struct interp_session *s, struct interp__buf *j, const vo
 void interp__redact_out(struct interp_session *s, struct interp__redactor **r, const void *p, size_t n);
 void interp__redact_idle(struct interp_session *s, struct interp__redactor *r, int hard);
 void interp__redact_end(struct interp_session *s, struct interp__redactor *r);
-void interp__redact_text(struct interp_session *s, const void *p, size_t n);   /* a stream of its own */
+void interp__redact_pause(struct interp_session *s, struct interp__redactor *r);   /* the end for now: more may come late */
+int  interp__redact_cut(struct interp_session *s, struct interp__redactor **r);    /* bytes are missing here; -1: no memory, what comes must not be shown */
+void interp__redact_text(struct interp_session *s, const void *p, size_t n);       /* a stream of its own */
+void interp__redact_text_cut(struct interp_session *s, const void *p, size_t n);   /* the same of a text whose end was cut off */
 void interp__redact_forget(struct interp_session *s);                           /* what those texts had in them is in no result's counts */
 /* Words that may quote a secret, for logs, errors and the audit trail: of the context, or the session (not NULL). Gives p itself when that is empty; else out holds what it gives, NUL
    behind. */
@@ -717,5 +721,5 @@ void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int 
 void interp__late_events(struct interp_session *s, struct interp_call *c);
 void interp__late_give(struct interp_session *s, interp_result *r);
 void interp__late_free(struct interp_session *s);
-void interp__late_remember(struct interp_session *s, const struct interp__exec *e);   /* so that late frames find their exec's number */
+void interp__late_remember(struct interp_session *s, struct interp__exec *e);   /* so that late frames find their exec's number, and what its streams ended in */
 #endif

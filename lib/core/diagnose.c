@@ -1,5 +1,6 @@
 /* diagnose.c - lines of a compiler or interpreter against patterns: a small matcher with a bound on its work, and what it makes of a whole text */
 #include "diagnose.h"
+#include "output/stream.h"
 #include <string.h>
 
 enum { LINE_MAX_BYTES = 1024, LINES_MAX = 5000, STEPS_LINE = 20000, STEPS_TEXT = 4000000 };
@@ -234,7 +235,7 @@ void interp__diagnose(const struct interp__pattern *patterns, uint32_t count, co
     memset(out, 0, sizeof *out);
     for (unsigned lines = 0; n && lines < LINES_MAX && left; lines++) {
         const char *end = memchr(text, '\n', n), *line = text;
-        size_t whole = end ? (size_t)(end - text) : n, len = whole < LINE_MAX_BYTES ? whole : LINE_MAX_BYTES;
+        size_t whole = end ? (size_t)(end - text) : n, len = whole < LINE_MAX_BYTES ? whole : interp__cut_before(line, whole, LINE_MAX_BYTES);
         text += whole + (end != NULL), n -= whole + (end != NULL);
         struct interp__diag *last = out->count ? &out->diag[out->count - 1] : NULL;
         if (want_message && last) {

@@ -404,8 +404,10 @@ static void put_redacted(struct interp_session *s, struct interp__exec *e, int s
     enum { PIECE = 64 << 10 };
     const uint8_t *p = s->redacted.p;
     size_t n = s->redacted.len;
-    for (; n > PIECE; p += PIECE, n -= PIECE)
-        put(s, e, stream, p, PIECE, 0);
+    for (size_t k; n > PIECE; p += k, n -= k) {
+        k = interp__cut_before(p, n, PIECE);   /* one piece may be left out, another not */
+        put(s, e, stream, p, k, 0);
+    }
     put(s, e, stream, p, n, raw);
 }
 
@@ -487,8 +489,10 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     for (int i = 0; i < 2; i++)
         if (e->redact[i] || e->clean[i]) {
             s->redacted.len = 0;
-            if (e->redact[i])
+            if (e->redact[i] && e->own)
                 interp__redact_end(s, e->redact[i]);
+            else if (e->redact[i])
+                interp__redact_pause(s, e->redact[i]);
             show(s, e, i, SHOW_END);
             put_redacted(s, e, i + 1, 0);
             if (e->redact[i])

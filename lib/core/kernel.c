@@ -297,7 +297,7 @@ static void facts(struct interp_session *s, struct interp__kernel *k, const stru
         const struct interp__json_node *n = i ? interp__json_at(&j, i) : NULL;
         if (n && n->type == INTERP__JSON_STRING) {
             interp__redact_text(s, interp__json_string(&j, n), n->text_len);   /* all of it, then cut: a cut could hide a secret's end */
-            size_t len = s->redacted.len > 64 ? interp__utf8_whole((const char *)s->redacted.p, 64) : s->redacted.len;
+            size_t len = s->redacted.len > 64 ? interp__cut_before(s->redacted.p, s->redacted.len, 64) : s->redacted.len;
             k->version = interp__strndup(&s->mem, s->redacted.p, len);
         }
     }
@@ -341,8 +341,8 @@ void interp__kernel_ready(struct interp_session *s, const struct wire_ready_msg 
     k->channel = 0;
     blob_drop(s, k);
     interp__free(&s->mem, k->ready_text);
-    size_t n = interp__utf8_valid(m->text.p, m->text.len);
-    k->ready_text = interp__strndup(&s->mem, m->text.p, n);
+    interp__redact_text_cut(s, m->text.p, interp__utf8_valid(m->text.p, m->text.len));   /* the agent keeps its start only */
+    k->ready_text = interp__strndup(&s->mem, s->redacted.p, s->redacted.len);
 }
 
 void interp__kernel_gone(struct interp_session *s, uint16_t id, int proven)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUNDLES_MAX = 256, PARTS_MAX = 16, TOTAL_MAX = 64 << 20, CODE_CACHE_MAX = 1 << 20, BUILD_MAX = 256 << 10 };
+enum { BUNDLES_MAX = 256, PARTS_MAX = 16, TOTAL_MAX = 64 << 20, CODE_CACHE_MAX = 1 << 20 };
 
 void interp__kframes_init(struct interp__kframes *k, const struct interp__mem *m, interp_result *r)
 {
@@ -181,7 +181,7 @@ static int take(struct interp__kframes *k, const struct kframe *f, const uint8_t
     case 'o':
         return 0;
     case 'b':
-        if (!k->result || !k->oneshot || k->build || f->bin_len > BUILD_MAX)
+        if (!k->result || !k->oneshot || k->build || f->bin_len > INTERP__BUILD_MAX)
             return -1;
         k->build = f->status;
         if (f->bin_len && (k->result->build_output = interp__strndup(k->mem, bin, f->bin_len)))

@@ -14,7 +14,19 @@ static void forget(struct interp_session *s, struct interp__past *p)
     }
 }
 
-void interp__late_remember(struct interp_session *s, const struct interp__exec *e)
+/* A redactor is kept only while it knows something, and small: a guest may have hundreds of streams. */
+static void keep(struct interp__redactor **to, struct interp__redactor *r)
+{
+    if (r && interp__redactor_quiet(r)) {
+        interp__redactor_free(r);
+        r = NULL;
+    }
+    if (r)
+        interp__redactor_shrink(r);
+    *to = r;
+}
+
+void interp__late_remember(struct interp_session *s, struct interp__exec *e)
 {
     struct interp__past *p = &s->past[s->npast++ % (sizeof s->past / sizeof *s->past)];
     forget(s, p);
@@ -22,6 +34,10 @@ void interp__late_remember(struct interp_session *s, const struct interp__exec *
     p->number = e->number;
     p->offset[0] = e->offset[0];
     p->offset[1] = e->offset[1];
+    for (int i = 0; i < 2; i++) {   /* a secret may have begun before the exec's end */
+        keep(&p->redact[i], e->redact[i]);
+        e->redact[i] = NULL;
+    }
 }
 
 static struct interp__past *find(struct interp_session *s, const uint8_t id[WIRE_ID])
@@ -59,11 +75,11 @@ static void deliver(struct interp_session *s, struct interp__past *past, int str
         }
     if (interp__notice_late(s, number, stream, offset, p, n))
         return;
-    size_t room = HELD_MAX - s->late_bytes, keep = n < room ? n : room;
+    size_t room = HELD_MAX - s->late_bytes;
     struct interp__late *l = s->nlate ? &s->late[s->nlate - 1] : NULL;
     if (!l || l->exec != number || l->stream != stream || l->offset + l->data.len != offset) {
         l = NULL;
-        struct interp__late *more = keep && s->nlate < ITEMS_MAX ? interp__resize(&s->mem, s->late, (s->nlate + 1) * sizeof *more) : NULL;
+        struct interp__late *more = room && s->nlate < ITEMS_MAX ? interp__resize(&s->mem, s->late, (s->nlate + 1) * sizeof *more) : NULL;
         if (more) {
             s->late = more;
             l = &more[s->nlate++];
@@ -78,22 +94,22 @@ static void deliver(struct interp_session *s, struct interp__past *past, int str
         s->late_dropped += n;
         return;
     }
-    interp__buf_add(&l->data, p, keep);
-    s->late_bytes += keep;
-    s->late_dropped += n - keep;
+    size_t had = l->data.len, look = room + INTERP__CUT_LOOK;
+    interp__buf_add(&l->data, p, n < look ? n : look);
+    if (l->data.len - had > room)
+        l->data.len = interp__cut_before(l->data.p, l->data.len, had + room);
+    s->late_dropped += had + n - l->data.len;
+    s->late_bytes = n > room ? HELD_MAX : s->late_bytes + l->data.len - had;   /* what has been left out ends it: no pieces of what comes then */
 }
 
-/* What redaction gave of a stream. A redactor is kept only while it knows something: a guest may have hundreds of streams. */
+/* What redaction gave of a stream. */
 static void came(struct interp_session *s, struct interp__past *past, int stream)
 {
     struct interp__redactor **r = &past->redact[stream - 1];
     deliver(s, past, stream, s->redacted.p, s->redacted.len);
     if (*r)
         interp__redact_counts_take(&s->late_counts, *r);
-    if (*r && interp__redactor_quiet(*r)) {
-        interp__redactor_free(*r);
-        *r = NULL;
-    }
+    keep(r, *r);
 }
 
 /* Late streams have no end: before somebody takes what there is, what is held goes out, but for the starts of secrets. */
@@ -116,9 +132,18 @@ void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int 
         s->late_dropped += dropped + n;
         return;
     }
-    past->offset[stream - 1] += dropped;
-    s->late_dropped += dropped;
-    if (!n)
+    int lost = 0;
+    if (dropped) {
+        lost = interp__redact_cut(s, &past->redact[stream - 1]);
+        came(s, past, stream);
+        past->offset[stream - 1] += dropped;
+        s->late_dropped += dropped;
+    }
+    if (lost) {
+        past->offset[stream - 1] += n;
+        s->late_dropped += n;
+    }
+    if (!n || lost)
         return;
     interp__redact_out(s, &past->redact[stream - 1], p, n);
     came(s, past, stream);

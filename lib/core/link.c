@@ -95,7 +95,7 @@ static void host_log(interp_link *l, int32_t level, const char *msg, size_t len)
     const char *words = interp__redact_words(l->ctx, l->session, msg, len, &text);
     if (words != msg)
         len = strlen(words);
-    interp__ctx_log(l->ctx, level, "%s: %.*s", l->backend->name, len > 1024 ? 1024 : (int)len, words);
+    interp__ctx_log(l->ctx, level, "%s: %.*s", l->backend->name, len > 1024 ? (int)interp__cut_before(words, len, 1024) : (int)len, words);
     interp__buf_free(&text);
 }
 

@@ -277,7 +277,7 @@ static int fatal(struct interp_session *s, const struct wire_frame *f)
         words[w] = text.p[w] >= 0x20 && text.p[w] < 0x7F ? (char)text.p[w] : '?';
     words[w] = 0;
     interp_error *why = NULL;
-    interp__redact_text(s, words, strlen(words));
+    interp__redact_text_cut(s, words, w);
     interp__fail(&s->mem, &why, INTERP_E_BACKEND, r, "the agent in the sandbox gave up: %.*s", (int)s->redacted.len, s->redacted.len ? (const char *)s->redacted.p : "");
     interp__session_gone(s, why);
     return 1;

@@ -1,5 +1,6 @@
 /* redact.c - redaction as the core uses it: what a context looks for, a text redacted on the spot, everything that comes out of a session */
 #include "core.h"
+#include "output/gaps.h"
 #include <string.h>
 
 struct interp_redacted {
@@ -123,24 +124,59 @@ void interp__redact_end(struct interp_session *s, struct interp__redactor *r)
     interp__redactor_finish(r, &s->redacted);
     check(s);
 }
-
-void interp__redact_text(struct interp_session *s, const void *p, size_t n)
+void interp__redact_pause(struct interp_session *s, struct interp__redactor *r)
 {
-    struct interp__buf first;
-    interp__redact_out(s, &s->redact, p, n);
-    if (!s->redact)
-        return;
-    first = s->redacted;
-    interp__buf_init(&s->redacted, &s->mem);
-    interp__redact_end(s, s->redact);
-    interp__buf_add(&first, s->redacted.p, s->redacted.len);
-    interp__buf_free(&s->redacted);
-    s->redacted = first;
+    ready(s);
+    interp__redactor_pause(r, &s->redacted);
     check(s);
-    if (interp__redactor_lost(s->redact)) {   /* the next text has another chance */
+}
+int interp__redact_cut(struct interp_session *s, struct interp__redactor **r)
+{
+    ready(s);
+    if (!*r && !(*r = interp__redactor_new(s->secrets, &s->mem)))
+        return -1;
+    interp__redactor_cut(*r, &s->redacted);
+    check(s);
+    return 0;
+}
+
+/* A driver may have left out the middle of a text, and more than once: the pieces are redacted as such. */
+static void pieces(struct interp__redactor *r, const char *p, size_t n, int ends, struct interp__buf *out)
+{
+    size_t at, to;
+    while (interp__gap_find(p, n, &at, &to)) {
+        interp__redactor_push(r, p, at, out);
+        interp__redactor_cut(r, out);
+        interp__buf_add(out, p + at, to - at);
+        p += to, n -= to;
+    }
+    interp__redactor_push(r, p, n, out);
+    if (!ends)
+        interp__redactor_cut(r, out);
+    interp__redactor_finish(r, out);
+}
+static void text(struct interp_session *s, const char *p, size_t n, int ends)
+{
+    ready(s);
+    if (!s->redact)
+        s->redact = interp__redactor_new(s->secrets, &s->mem);
+    if (s->redact)
+        pieces(s->redact, p, n, ends, &s->redacted);
+    else
+        interp__buf_add(&s->redacted, LOST, sizeof LOST - 1);
+    check(s);
+    if (s->redact && interp__redactor_lost(s->redact)) {   /* the next text has another chance */
         interp__redactor_free(s->redact);
         s->redact = NULL;
     }
+}
+void interp__redact_text(struct interp_session *s, const void *p, size_t n)
+{
+    text(s, p, n, 1);
+}
+void interp__redact_text_cut(struct interp_session *s, const void *p, size_t n)
+{
+    text(s, p, n, 0);
 }
 void interp__redact_forget(struct interp_session *s)
 {
@@ -158,8 +194,7 @@ const char *interp__redact_words(interp_ctx *x, const struct interp_session *s, 
     struct interp__redactor *r = interp__redactor_new(set, &x->mem);
     if (!r)
         return LOST;
-    interp__redactor_push(r, p, n, out);
-    interp__redactor_finish(r, out);
+    pieces(r, p, n, 1, out);
     interp__redactor_free(r);
     const char *words = interp__buf_text(out);
     return words ? words : LOST;

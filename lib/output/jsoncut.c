@@ -1,5 +1,6 @@
 #include "jsoncut.h"
 #include "base/json.h"
+#include "stream.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -126,7 +127,7 @@ static int put_string(struct cut *c, const uint8_t *p, size_t n, size_t max)
     size_t k = 1, one;
     while ((one = written(p + k, n - k)) && k + one + 4 <= max)
         k += one;
-    interp__buf_add(c->out, p, k);
+    interp__buf_add(c->out, p, k == 1 ? 1 : interp__cut_before(p, n, k));   /* nor inside a label of redaction */
     interp__buf_str(c->out, "...\"");
     return 1;
 }

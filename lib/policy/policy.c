@@ -225,11 +225,11 @@ struct check { const struct interp__policy *p; int lang; struct interp__verdict 
 
 static void what(struct interp__verdict *v, const char *p, size_t n)
 {
-    size_t len = 0;
-    for (size_t i = 0; i < n && len < sizeof v->what - 4; i++)   /* it goes into texts: printable ASCII */
+    size_t len = 0, most = n < sizeof v->what ? n : sizeof v->what - 32;
+    for (size_t i = 0; i < most; i++)   /* it goes into texts: printable ASCII */
         v->what[len++] = p[i] >= 0x20 && p[i] < 0x7F ? p[i] : '?';
     if (n > len)
-        len += (size_t)snprintf(v->what + len, 4, "...");
+        len += (size_t)snprintf(v->what + len, 32, "... [%zu more]", n - len);   /* as drivers say it: redaction knows that there is a cut */
     v->what[len] = 0;
 }
 static void allowed_list(char *to, size_t size, const struct names *l)

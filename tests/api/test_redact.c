@@ -297,6 +297,135 @@ TEST(late_output)
     interp_session_close(s);
     interp_ctx_free(x);
 }
+/* The longest part of the value that a text has in it. */
+static size_t shown(const char *text, size_t n)
+{
+    for (size_t k = sizeof SECRET - 1; k; k--)
+        for (size_t at = 0; at + k < sizeof SECRET; at++)
+            if (memmem(text, n, SECRET + at, k))
+                return k;
+    return 0;
+}
+static void expect_cut(interp_result *r, const char *what, int i)
+{
+    size_t n;
+    const char *json = interp_result_json(r, &n);
+    if (shown(json, n) > 3 || (!strstr(json, "left out") && !strstr(json, "[200") && !strstr(json, " more characters")))
+        FAIL("%s, %d: %zu bytes of the value are shown: %.300s", what, i, shown(json, n), json);
+    interp_result_free(r);
+}
+/* Drivers cut long texts before anybody redacts them: at no place does a cut show more of a value than three bytes. */
+TEST_LONG(cuts_of_drivers, 240)
+{
+    interp_ctx *x;
+    interp_session *s = open_secret(&x);
+    static const char *const cases[][4] = {   /* language, what, code with the number of bytes before the value, that number for the cut */
+        { "python", "value", MAKE "class R:\n  def __repr__(self): return '~' * %d + v + '~' * 200000\nR()", "32768" },
+        { "python", "its tail", MAKE "class R:\n  def __repr__(self): return '~' * 200000 + v + '~' * %d\nR()", "32752" },
+        { "python", "string", MAKE "'~' * %d + v + '~' * 200000", "32767" },
+        { "python", "list", MAKE "['~' * %d + v + '~' * 200000, v]", "32767" },
+        { "python", "repeated", MAKE "class R:\n  def __repr__(self): return '~' * %d + v * 9000\nR()", "11" },
+        { "python", "message", MAKE "raise ValueError('~' * %d + v + '~' * 200000)", "8192" },
+        { "python", "its tail", MAKE "raise ValueError('~' * 200000 + v + '~' * %d)", "8176" },
+        { "python", "name", MAKE "raise type('~' * %d + v + '~' * 500, (Exception,), {})", "150" },
+        { "python", "display", MAKE "display({'text/plain': '~' * %d + v + '~' * 200000}, raw=True)", "32768" },
+        { "python", "type", MAKE "display({'text/' + 'x' * %d + v + 'x' * 90: 'of a long type'}, raw=True); print('left out')", "122" },
+        { "javascript", "value", "v = 'k7Jm2Qx9' + 'w4Rt6Yz1'; '~'.repeat(%d) + v + '~'.repeat(200000)", "32767" },
+        { "javascript", "its tail", "v = 'k7Jm2Qx9' + 'w4Rt6Yz1'; ({ inspect: 1, [Symbol.for('nodejs.util.inspect.custom')]() { return '~'.repeat(200000) + v + '~'.repeat(%d); } })", "32752" },
+        { "javascript", "strings of an object", "v = 'k7Jm2Qx9' + 'w4Rt6Yz1'; ({ a: '~'.repeat(%d) + v + '~'.repeat(200000) })", "65536" },
+        { "javascript", "message", "v = 'k7Jm2Qx9' + 'w4Rt6Yz1'\nthrow new Error('~'.repeat(%d) + v + '~'.repeat(200000))", "8192" },
+        { "javascript", "a long line of a stack", "v = 'k7Jm2Qx9' + 'w4Rt6Yz1'\nthrow new Error('\\n' + '~'.repeat(%d) + v + '~'.repeat(2000000))", "4000" },
+        { "javascript", "thrown text", "v = 'k7Jm2Qx9' + 'w4Rt6Yz1'\nthrow '~'.repeat(%d) + v + '~'.repeat(200000)", "8191" },
+        { "javascript", "type", "v = 'k7Jm2Qx9' + 'w4Rt6Yz1'; display({ ['text/' + 'x'.repeat(%d) + v + 'x'.repeat(90)]: 'of a long type' }, { raw: true }); console.log('left out')", "122" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int k = 1; k < 16; k += tap_slow() > 1 ? 7 : 2) {
+            char code[1024];
+            int before = atoi(cases[i][3]) + (strstr(cases[i][1], "tail") ? k : -k);
+            snprintf(code, sizeof code, cases[i][2], before);
+            expect_cut(run(s, cases[i][0], code), cases[i][1], k);
+        }
+    interp_session_close(s);
+    interp_ctx_free(x);
+}
+
+/* ---- what comes late, in pieces */
+
+static const char *late_json(interp_session *s, const char *code, interp_result **r)
+{
+    *r = run(s, "bash", code);
+    return interp_result_json(*r, NULL);
+}
+#define MAKE_SH "a=k7Jm2Qx9 b=w4Rt6Yz1; v=$a$b; "
+/* The agent drops what nobody takes: the pieces beside what is missing are no text of their own. */
+TEST_LONG(late_gaps, 120)
+{
+    interp_ctx *x;
+    interp_session *s = open_secret(&x);
+    interp_result *r;
+    interp_result_free(run(s, "bash", MAKE_SH "( sleep 0.3; yes \"$v$v$v\" | tr -d '\\n' | head -c 12000000 ) &"));
+    uint64_t dropped = 0;
+    for (int i = 0; i < 6; i++) {
+        size_t n;
+        const char *json = late_json(s, "sleep 0.5", &r);
+        n = strlen(json);
+        if (shown(json, n) > 3)
+            FAIL("%zu bytes of the value are shown", shown(json, n));
+        const char *at = strstr(json, "\"late_dropped_bytes\":");
+        dropped += at ? strtoull(at + 21, NULL, 10) : 0;
+        interp_result_free(r);
+    }
+    MEASURE("late bytes dropped", (double)dropped, "B");
+    CHECK(dropped > 1000000);
+    interp_session_close(s);
+    interp_ctx_free(x);
+}
+/* What is held of late output is cut like any text. */
+TEST(late_cap)
+{
+    interp_ctx *x;
+    interp_session *s = open_secret(&x);
+    interp_result *r;
+    interp_result_free(run(s, "bash", MAKE_SH "( sleep 0.3; yes \"$v \xC3\xA4\" | head -c 200000 ) &"));
+    const char *json = late_json(s, "sleep 1", &r);
+    EXPECT_JSON(json, strlen(json), "len(d['late'][0]['text'].encode()) > 65500 and __import__('re').fullmatch('(\\[REDACTED:KEY\\] \xC3\xA4\\n)*(\\[REDACTED:KEY\\] ?\xC3\xA4?)?', d['late'][0]['text'])");
+    EXPECT_JSON(json, strlen(json), "d['late_dropped_bytes'] > 50000 and len(d['late']) == 1");
+    interp_result_free(r);
+    interp_session_close(s);
+    interp_ctx_free(x);
+}
+/* A value of which some was shown in an exec, or with an earlier result, and the rest comes later. */
+TEST(late_rests)
+{
+    interp_ctx *x;
+    interp_session *s = open_secret(&x);
+    for (int k = 1; k < 16; k += 2) {
+        interp_result *r;
+        char code[300];
+        size_t all = 0;
+        snprintf(code, sizeof code, MAKE_SH "printf \"${v:0:%d}\"; ( sleep 0.2; printf \"${v:%d}\" ) &", k, k);
+        interp_result_free(run(s, "bash", code));
+        for (int i = 0; i < 2; i++) {
+            const char *json = late_json(s, "sleep 0.4", &r);
+            CHECK(shown(json, strlen(json)) <= 3);
+            all += strstr(json, "[REDACTED:KEY]") != NULL;
+            interp_result_free(r);
+        }
+        CHECK_INT(all, 1);
+        snprintf(code, sizeof code, MAKE_SH "( sleep 0.1; printf \"${v:0:%d}\"; sleep 0.4; printf \"${v:%d}\" ) &", k, k);
+        interp_result_free(run(s, "bash", code));
+        all = 0;
+        for (int i = 0; i < 4; i++) {
+            const char *json = late_json(s, "sleep 0.2", &r);
+            CHECK(shown(json, strlen(json)) <= 3);
+            all += strstr(json, "[REDACTED:KEY]") != NULL;
+            interp_result_free(r);
+        }
+        CHECK_INT(all, 1);
+    }
+    interp_session_close(s);
+    interp_ctx_free(x);
+}
 TEST(shells_and_detectors)
 {
     interp_ctx *x;

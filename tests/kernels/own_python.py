@@ -61,7 +61,7 @@ def _(k):
     if x['final']['status'] != 'ok' or len(parts(x, 'result')[0]) != 16:
         bad.append((1, '', ['%r' % x]))
     x = k.exec('display({"text/" + "x" * 500: "v", "t\\u00e4xt": "w", 3: "n", "text/plain": "p"}, raw=True)')
-    if x['final']['status'] != 'ok' or parts(x)[0].get('text/plain') != b'p' or len(parts(x)[0]) != 4:
+    if x['final']['status'] != 'ok' or parts(x)[0].get('text/plain') != b'p' or len(parts(x)[0]) != 3 or x['displays'][0]['dropped'] != [['application/octet-stream', 1]]:
         bad.append((2, '', ['%r' % x]))
     x = k.exec('h = display({"text/html": "x" * 900000}, raw=True, display_id="h")\nfor i in range(60): h.update({"text/html": "y" * 900000}, raw=True)')
     if x['final']['status'] != 'ok' or [len(p.get('text/html', b'')) for p in parts(x)] != [900000]:

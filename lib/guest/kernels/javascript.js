@@ -401,7 +401,12 @@ function rewrite(src) {
 }
 
 // ---------------------------------------------------------------- results and errors
-function clip(s, cap) { cap = cap || TEXT_CAP; if (s.length <= cap) return s; const h = cap >> 1; return s.slice(0, h) + '\n... [' + (s.length - 2 * h) + ' characters left out] ...\n' + s.slice(-h); }
+function clip(s, cap) {                                  // the host knows this mark (lib/output/gaps.c): a secret may end in such a cut
+  cap = cap || TEXT_CAP; if (s.length <= cap) return s;
+  const half = (i) => (s.charCodeAt(i) & 0xfc00) === 0xdc00 ? 1 : 0;   // of a pair, which stays whole
+  let h = cap >> 1, t = s.length - h; h -= half(h); t += half(t);
+  return s.slice(0, h) + '\n... [' + (t - h) + ' characters left out] ...\n' + s.slice(t);
+}
 function show(v) { try { return clip(inspect(v, { colors: false, showProxy: true, maxStringLength: TEXT_CAP, maxArrayLength: 100, breakLength: 80 })); } catch (e) { return '<could not be shown: ' + String(e && e.message) + '>'; } }
 async function partsOf(v) {
   const parts = [];
@@ -424,14 +429,14 @@ function publish(kind, parts) {
     return;
   }
   for (const [name, value] of parts) {
-    const type = String(name).replace(/[^ -~]/g, '?').slice(0, MIME_CAP);
+    const type = String(name).replace(/[^ -~]/g, '?'), known = type.length <= MIME_CAP;
     let v = value;
     if (typeof v === 'string' && /(^application\/|\+)json$/.test(type)) { try { JSON.parse(v); } catch { v = JSON.stringify(v); } }
     if (typeof v === 'string') v = /^(image\/(?!svg)|audio\/|video\/)|^application\/pdf$/.test(type) ? bufferFrom(v, 'base64') : encode(type === 'text/plain' ? clip(v) : v);
     else if (!ArrayBuffer.isView(v)) { try { v = encode(String(JSON.stringify(v))); } catch { continue; } }
     let blob; try { blob = new Uint8Array(v.buffer, v.byteOffset, v.byteLength); } catch { continue; }
     const size = blob.length, cap = /^(image|application|audio|video)\//.test(type) ? BINARY_CAP : HTML_CAP;
-    if (size > cap || current.total + size > TOTAL_CAP || mime.length === PARTS) { if (dropped.length < PARTS) dropped.push([type, size]); continue; }
+    if (!known || size > cap || current.total + size > TOTAL_CAP || mime.length === PARTS) { if (dropped.length < PARTS) dropped.push([known ? type : 'application/octet-stream', size]); continue; }
     current.total += size; mime.push([type, size]); blobs.push(blob);
   }
   send('d', 0, dropped.length ? { kind, mime, dropped } : { kind, mime }, blobs);
@@ -451,9 +456,8 @@ function stackOf(e) {
   let stack; try { stack = e.stack; } catch { return ''; }
   if (typeof stack !== 'string') return '';
   const lines = []; let cut = false;
-  for (const line of stack.slice(0, STACK_CAP).split('\n')) {
-    const l = line.slice(0, LINE_CAP);
-    if (/^\s+at /.test(l)) {
+  for (const l of clip(stack, STACK_CAP).split('\n')) {
+    if (l.length <= LINE_CAP && /^\s+at /.test(l)) {
       if (DRIVER.test(l)) { cut = true; continue; }
       if (cut && /<anonymous>/.test(l) && !/<anonymous>:\d/.test(l)) continue;
     }
@@ -475,7 +479,7 @@ function describe(v, me, depth) {
   }
   const stack = stackOf(v);
   for (const l of stack.split('\n')) {
-    const m = /^\s+at (?:(.*?) \()?(.*?):(\d+):(\d+)\)?$/.exec(l);
+    const m = l.length <= LINE_CAP && /^\s+at (?:(.*?) \()?(.*?):(\d+):(\d+)\)?$/.exec(l);
     if (!m) continue;
     if (d.frames.length >= 100) break;
     const lines = sources.get(m[2]), line = +m[3];

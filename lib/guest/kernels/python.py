@@ -968,6 +968,7 @@ if VERSION >= (3, 14):
 
 # ---------------------------------------------------------------- rich results
 def clip(s, cap=TEXT_CAP):
+    """The host knows this mark, and that of bounded_repr (lib/output/gaps.c): a secret may end in such a cut."""
     if len(s) <= cap:
         return s
     half = cap // 2
@@ -1100,7 +1101,7 @@ def publish(kind, parts, replaces=0):
             S.shown.append(0)
         return 0
     for name, v in parts:
-        name = str(name).encode('ascii', 'replace').decode()[:MIME_CAP]
+        name = str(name).encode('ascii', 'replace').decode()
         try:
             if isinstance(v, (dict, list)) or is_json(name) and not isinstance(v, (bytes, bytearray)):
                 v = json_text(v)
@@ -1113,9 +1114,10 @@ def publish(kind, parts, replaces=0):
             v = str.encode(clip(v) if name == 'text/plain' else v, 'utf-8', 'backslashreplace')
         v = bytes(v)
         cap = BINARY_CAP if name.startswith(('image/', 'application/', 'audio/', 'video/')) else HTML_CAP
-        if len(v) > cap or S.total - old + size + len(v) > TOTAL_CAP or len(mime) == PARTS_EACH:
+        known = len(name) <= MIME_CAP
+        if not known or len(v) > cap or S.total - old + size + len(v) > TOTAL_CAP or len(mime) == PARTS_EACH:
             if len(dropped) < PARTS_EACH:
-                dropped.append([name, len(v)])
+                dropped.append([name if known else 'application/octet-stream', len(v)])
             continue
         size += len(v)
         mime.append([name, len(v)])

@@ -427,7 +427,9 @@ def magic_whos(arg):
     for n in users(arg):
         v = main.__dict__[n]
         try:
-            text = '<%s>' % 'x'.join(map(str, v.shape)) if hasattr(v, 'shape') else clip(bounded_repr(v), 60).replace('\n', ' ')
+            text = '<%s>' % 'x'.join(map(str, v.shape)) if hasattr(v, 'shape') else bounded_repr(v).replace('\n', ' ')
+            if len(text) > 60:              # on a stream nobody knows a cut: too little is shown to be most of a secret
+                text = '%s... [%d more]' % (text[:12], len(text) - 12)
         except Exception as e:
             text = '<%s>' % type(e).__name__
         rows.append((n, type(v).__name__, text))
@@ -577,7 +579,8 @@ def ask(text, frame):
         pass
     out.append('Type:      %s' % type(found).__name__)
     if not callable(found) and not inspect.ismodule(found):
-        out.append('Value:     %s' % clip(bounded_repr(found), 2000))
+        value = bounded_repr(found)
+        out.append('Value:     %s' % (value if len(value) <= 2000 else '<%d characters>' % len(value)))
     source = None
     if '??' in text:
         try:
@@ -585,7 +588,7 @@ def ask(text, frame):
         except (TypeError, OSError):
             pass
     if source is not None:
-        out.append('Source:\n' + clip(source))
+        out.append('Source:\n' + source)
     else:
-        out.append('Docstring:\n' + (clip(inspect.getdoc(found) or '') or '<none>'))
+        out.append('Docstring:\n' + (inspect.getdoc(found) or '<none>'))
     sys.stdout.write('\n'.join(out) + '\n')
