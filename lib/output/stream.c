@@ -72,19 +72,20 @@ static int crossed(const uint8_t *p, size_t n, size_t at, size_t *from, size_t *
     }
     return 0;
 }
+/* Units that overlap in a chain without an end are none: the cut is where it was asked for. */
 size_t interp__cut_before(const void *p, size_t n, size_t at)
 {
-    size_t from, to;
-    while (crossed(p, n, at, &from, &to))
-        at = from;
-    return at;
+    size_t from, to, cut = at;
+    while (at - cut <= LOOK && crossed(p, n, cut, &from, &to))
+        cut = from;
+    return at - cut <= LOOK ? cut : at;
 }
 size_t interp__cut_after(const void *p, size_t n, size_t at)
 {
-    size_t from, to;
-    while (crossed(p, n, at, &from, &to))
-        at = to;
-    return at;
+    size_t from, to, cut = at;
+    while (cut - at <= LOOK && crossed(p, n, cut, &from, &to))
+        cut = to;
+    return cut - at <= LOOK ? cut : at;
 }
 
 /* ---- in */

@@ -229,6 +229,17 @@ TEST(json_stays_json)
     }
     CHECK(cut > 500);
 }
+/* Each escape begins in the one before: a cut stays near where it was asked for. */
+TEST(cut_in_a_chain)
+{
+    static char p[4096];
+    for (size_t i = 0; i < sizeof p; i++)
+        p[i] = i % 2 ? '(' : 27;
+    for (size_t at = 0; at <= sizeof p; at++) {
+        size_t before = interp__cut_before(p, sizeof p, at), after = interp__cut_after(p, sizeof p, at);
+        CHECK(before <= at && at - before <= INTERP__CUT_LOOK && after >= at && after - at <= INTERP__CUT_LOOK);
+    }
+}
 TEST(json_cut_words)
 {
     static const struct { const char *in; size_t cap; const char *out; } row[] = {

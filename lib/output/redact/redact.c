@@ -488,8 +488,24 @@ static void fit(struct interp__redactor *r, void *array, size_t *cap, size_t wan
     *at = p;
     *cap = want;
 }
+static void give_back(struct interp__redactor *r, void *array, size_t *cap)
+{
+    void **at = array;
+    interp__free(r->mem, *at);
+    *at = NULL;
+    *cap = 0;
+}
 void interp__redactor_shrink(struct interp__redactor *r)
 {
+    for (int k = 0; k < 3; k++)
+        if (!r->ranges[k].n)
+            give_back(r, &r->ranges[k].p, &r->ranges[k].cap);
+    if (!r->ngaps)
+        give_back(r, &r->gaps, &r->gaps_cap);
+    if (!r->detect.npending)
+        give_back(r, &r->detect.pending, &r->detect.cap);
+    if (!r->values.nwaiting)
+        give_back(r, &r->values.waiting, &r->values.waiting_cap);
     fit(r, &r->d, &r->cap, r->len + REDACT_PAD);
     fit(r, &r->values.n, &r->values.cap, r->values.len + 8);
 }
