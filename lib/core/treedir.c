@@ -9,6 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define AHEAD   (64 << 10)            /* a file of no more is read before its size is said */
+#define UNSIZED ((size_t)16 << 20)    /* most that is read of a file that says it is empty */
+
 /* ---- walk */
 struct interp__walk {
     const struct interp__mem *mem;
@@ -16,6 +19,8 @@ struct interp__walk {
     size_t lens[INTERP__TREE_DEPTH];   /* of a directory's own path */
     uint32_t depth;
     int file;
+    struct interp__buf ahead;          /* of the file, read before its size is said */
+    size_t ahead_at;
     char path[WIRE_PATH_MAX + 1], target[WIRE_PATH_MAX + 2];
 };
 
@@ -40,6 +45,7 @@ struct interp__walk *interp__walk_open(const struct interp__mem *m, const char *
     }
     w->mem = m;
     w->file = -1;
+    interp__buf_init(&w->ahead, m);
     *error = open_dir(AT_FDCWD, dir, &w->dirs[0]);
     if (!*error) {
         w->depth = 1;
@@ -67,12 +73,42 @@ static int enter(struct interp__walk *w, const char *name, size_t len)
     return 1;
 }
 
+static long read_file(const struct interp__walk *w, void *p, size_t n)
+{
+    for (;;) {
+        ssize_t r = read(w->file, p, n);
+        if (r >= 0 || errno != EINTR)
+            return r < 0 ? -errno : r;
+    }
+}
+
+/* A small file, or one that says it is empty, as those of /proc do, is as long as what reading it gives. */
+static int look_ahead(struct interp__walk *w, struct stat *s)
+{
+    size_t most = s->st_size ? (size_t)s->st_size : UNSIZED + 1;
+    if (s->st_size > AHEAD)
+        return 1;
+    while (w->ahead.len < most) {
+        size_t n = most - w->ahead.len < AHEAD ? most - w->ahead.len : AHEAD;
+        if (interp__buf_reserve(&w->ahead, n))
+            return -ENOMEM;
+        long r = read_file(w, w->ahead.p + w->ahead.len, n);
+        if (r < 0)
+            return (int)r;
+        if (!r)
+            break;
+        w->ahead.len += (size_t)r;
+    }
+    s->st_size = (off_t)w->ahead.len;
+    return w->ahead.len > UNSIZED ? -EFBIG : 1;
+}
+
 static int open_file(struct interp__walk *w, const char *name, struct stat *s)
 {
     w->file = openat(dirfd(w->dirs[w->depth - 1]), name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
     if (w->file < 0 || fstat(w->file, s))
         return -errno;
-    return S_ISREG(s->st_mode) ? 1 : -ESTALE;
+    return S_ISREG(s->st_mode) ? look_ahead(w, s) : -ESTALE;
 }
 
 int interp__walk_next(struct interp__walk *w, struct interp__tree_entry *e)
@@ -82,6 +118,9 @@ int interp__walk_next(struct interp__walk *w, struct interp__tree_entry *e)
     if (w->file >= 0)
         close(w->file);
     w->file = -1;
+    if (w->ahead.cap > 2 * AHEAD)
+        interp__buf_free(&w->ahead);
+    w->ahead.len = w->ahead_at = 0;
     for (;;) {
         memset(e, 0, sizeof *e);
         e->path = w->path;
@@ -137,11 +176,14 @@ int interp__walk_next(struct interp__walk *w, struct interp__tree_entry *e)
 
 long interp__walk_read(struct interp__walk *w, void *p, size_t n)
 {
-    for (;;) {
-        ssize_t r = read(w->file, p, n);
-        if (r >= 0 || errno != EINTR)
-            return r < 0 ? -errno : r;
-    }
+    size_t there = w->ahead.len - w->ahead_at;
+    if (!there)
+        return read_file(w, p, n);
+    if (n > there)
+        n = there;
+    memcpy(p, w->ahead.p + w->ahead_at, n);
+    w->ahead_at += n;
+    return (long)n;
 }
 
 void interp__walk_free(struct interp__walk *w)
@@ -152,6 +194,7 @@ void interp__walk_free(struct interp__walk *w)
         closedir(w->dirs[--w->depth]);
     if (w->file >= 0)
         close(w->file);
+    interp__buf_free(&w->ahead);
     interp__free(w->mem, w);
 }
 

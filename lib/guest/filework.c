@@ -4,7 +4,6 @@
 
 #define CHUNK     (1u << 20)
 #define TOLD_STEP (WIRE_PUT_WINDOW / 8)
-#define UNSIZED   (16u << 20)         /* most that is read of a file that says it is empty, as those of /proc do */
 
 static uint8_t order[WIRE_PAYLOAD_MAX + 16], block[64 << 10], record[96 << 10];
 static uint32_t record_len;

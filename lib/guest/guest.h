@@ -235,6 +235,7 @@ enum { WORK_FILE = 'F', WORK_END = 'E', WORK_CANCEL = 'C' };  /* first byte of a
 struct work_done { struct wire_file_done d; uint64_t bytes; };/* its answer; bytes: what it has written to its pipe. Before it, of a put: u64, bytes taken out of its pipe so far */
 _Noreturn void file_work(void);
 #define WORK_DEPTH 64u                /* directories that are kept open, one in the other */
+#define UNSIZED (16u << 20)           /* most that is read of a file that says it is empty, as those of /proc do */
 struct level { int fd; uint32_t pos, have, path_len; char name[256]; uint8_t dents[4096]; };
 extern struct level levels[WORK_DEPTH];
 void level_enter(struct level *l, int fd, const char *name, uint32_t path_len);

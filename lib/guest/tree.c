@@ -7,40 +7,109 @@ static char path[WORK_DEPTH * 256 + 256];
 
 /* ---- what there is */
 
-/* A file's record and content, as long as it is now; or a negative error and nothing of it. */
+/* Whether a file that says it is empty has nothing: it may be believed in the usual file systems; in the kernel's own, or in what a program serves, reading tells. */
+static int is_empty(int dir, const char *name, const struct statx_k *s)
+{
+    static const int64_t usual[] = { 0x01021994 /* tmpfs */, 0xef53 /* ext */, 0x58465342 /* XFS */, 0x9123683e /* Btrfs */, 0x794c7630 /* overlay */ };
+    static uint32_t major, minor;     /* of the one that was last found to be such */
+    static uint8_t found;
+    struct statx_k t;
+    struct statfs_k f;
+    if (found && s->dev_major == major && s->dev_minor == minor)
+        return 1;
+    int fd = (int)sys_openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0), is = 0;
+    if (fd >= 0 && sys_statx(fd, "", AT_EMPTY_PATH, &t) == 0 && sc2(NR_fstatfs, fd, PTR(&f)) == 0 && t.dev_major == s->dev_major && t.dev_minor == s->dev_minor)
+        for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+            is |= f.type == usual[i];
+    if (fd >= 0)
+        sys_close(fd);
+    if (is)
+        found = 1, major = t.dev_major, minor = t.dev_minor;
+    return is;
+}
+
+static long read_some(int fd, uint8_t *to, size_t n)     /* n bytes, fewer where it ends, or a negative error */
+{
+    size_t have = 0;
+    while (have < n) {
+        long r = sys_read(fd, to + have, n - have);
+        if (r == 0 || (r < 0 && r != -E_INTR))
+            return r < 0 ? r : (long)have;
+        have += r > 0 ? (size_t)r : 0;
+    }
+    return (long)have;
+}
+
+/* All of a file that says it is empty and has more than `bytes`: how much that is, at *p, or a negative error. */
+static long read_unsized(int fd, uint8_t **p)
+{
+    long at = sc6(NR_mmap, 0, UNSIZED + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at < 0 && at > -4096)
+        return at;
+    uint8_t *all = (uint8_t *)(uintptr_t)at;
+    memcpy(all, bytes, sizeof bytes);
+    long r = read_some(fd, all + sizeof bytes, UNSIZED + 1 - sizeof bytes), n = r < 0 ? r : r + (long)sizeof bytes;
+    if (n > (long)UNSIZED)
+        n = -E_FBIG;
+    if (n < 0)
+        sc2(NR_munmap, at, UNSIZED + 1);
+    else
+        *p = all;
+    return n;
+}
+
+static void send_content(const uint8_t *p, uint64_t n)
+{
+    for (size_t part; n; n -= part, p += part) {
+        part = min64(n, sizeof bytes);
+        send_beside(p, part);
+    }
+}
+
+/* What is left of a file whose record has gone out. */
+static void send_rest(int fd, uint64_t left, struct wire_entry *w)
+{
+    for (long r; left; left -= (uint64_t)r) {
+        r = read_some(fd, bytes, min64(left, sizeof bytes));
+        if (r <= 0)
+            break;
+        send_beside(bytes, (size_t)r);
+    }
+    if (!left)
+        return;
+    memset(bytes, 0, sizeof bytes);   /* the bytes that were promised, all the same */
+    for (size_t n; left; left -= n) {
+        n = min64(left, sizeof bytes);
+        send_beside(bytes, n);
+    }
+    w->flags = WIRE_ENTRY_SHORT;
+    send_record(w);
+}
+
+/* A file's record and content, as long as it is now; or a negative error and nothing of it. What fits into `bytes`, and what says that it is empty, is read before its size is said. */
 static long pack_file(int dir, const char *name, struct wire_entry *w)
 {
     struct statx_k s;
+    uint8_t *p = bytes;
     int fd = (int)sys_openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
     long r = fd < 0 ? fd : sys_statx(fd, "", AT_EMPTY_PATH, &s);
     if (r == 0 && (s.mode & S_IFMT) != S_IFREG)
         r = -WIRE_FILE_NOT_REGULAR;
-    while (r == 0 && (r = sys_read(fd, bytes, sizeof bytes)) == -E_INTR)      /* before it is promised */
-        r = 0;
+    if (r == 0)
+        r = read_some(fd, bytes, s.size ? min64(s.size, sizeof bytes) : sizeof bytes);
+    if (r == (long)sizeof bytes && !s.size)
+        r = read_unsized(fd, &p);
     if (r >= 0) {
-        w->size = s.size;
-        uint64_t left = s.size;
+        w->size = r == (long)sizeof bytes && s.size ? s.size : (uint64_t)r;
         send_record(w);
-        while (left && r > 0) {
-            size_t n = min64(left, (uint64_t)r);
-            send_beside(bytes, n);
-            left -= n;
-            while (left && (r = sys_read(fd, bytes, min64(left, sizeof bytes))) == -E_INTR)
-                ;
-        }
-        if (left) {                   /* the bytes that were promised, all the same */
-            memset(bytes, 0, sizeof bytes);
-            for (size_t n; left; left -= n) {
-                n = min64(left, sizeof bytes);
-                send_beside(bytes, n);
-            }
-            w->flags = WIRE_ENTRY_SHORT;
-            send_record(w);
-        }
+        send_content(p, (uint64_t)r);
+        send_rest(fd, w->size - (uint64_t)r, w);
     }
+    if (p != bytes)
+        sc2(NR_munmap, PTR(p), UNSIZED + 1);
     if (fd >= 0)
         sys_close(fd);
-    return r < 0 && w->flags != WIRE_ENTRY_SHORT ? r : 0;
+    return r < 0 ? r : 0;
 }
 
 static long pack_link(int dir, const char *name, struct wire_entry *w)
@@ -92,7 +161,7 @@ int tree_walk(const char *top, int deep, int content, uint64_t limit, struct wir
             r = -E_NAMETOOLONG;
         else if (w.type == WIRE_TYPE_DIR && deep)
             r = fd = at + 1 < WORK_DEPTH ? (int)sys_openat(l->fd, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0) : -E_NAMETOOLONG;
-        else if (content && ((w.type == WIRE_TYPE_FILE && w.size) || w.type == WIRE_TYPE_LINK)) {
+        else if (content && ((w.type == WIRE_TYPE_FILE && (w.size || !is_empty(l->fd, e->name, &s))) || w.type == WIRE_TYPE_LINK)) {
             r = w.type == WIRE_TYPE_FILE ? pack_file(l->fd, e->name, &w) : pack_link(l->fd, e->name, &w);
             d->count += r == 0;
             if (r == 0 || r == -E_NOENT)
