@@ -48,12 +48,14 @@ INTERP_API interp_status interp_session_remove_start(interp_session *s, const vo
 
 /* ---- trees
 
-   A tree is all that is below a directory: directories, regular files and, with LINKS, symbolic links. It goes up and down in one stream, in constant memory on both sides however large it is.
+   A tree is all that is below a directory: directories, regular files and, with LINKS, symbolic links. It goes up and down in one stream, in constant memory on both sides however large it is, but for some
+   50 bytes for each link of an archive that is put, or is got with OUTSIDE.
    Everything stays below the directory that it is for: no link is followed there, names with ".." and absolute ones are DENIED, and so is what is neither file, directory nor link (hard links of an archive
    must be to files of it). Modes are permission bits; owners are nobody's. At most tree_bytes and tree_entries of the config, else LIMIT. Up to 64 directories deep.
    A call that fails has said in its message which entry it was and how many have been placed; these stay. The JSON of one that succeeds: {"files","dirs","links","bytes","left":[an entry as of list, and
-   "why"],"left_total","changed","complete"}. left: what was left out, the first of it when that is much, because it is a "link" (see the flags), of a "type" that is none of the three, or "closed" (can't be
-   read, or is too deep); and files that were "changed": shorter before they were read, zeros stand in for the rest. complete is true when nothing was. */
+   "why"],"left_total","changed","complete"}. left: what was left out, the first of it when that is much, because it is a "link" (see the flags) or another name of one, of a "type" that is none of the three, or
+   "closed" (can't be read, or is too deep); and files that were "changed": shorter before they were read, zeros stand in for the rest. complete is true when nothing was.
+   A file that does not say how large it is, as those of /proc, comes with all that reading it gives, up to 16 MiB; a larger one is "closed", and ends put_dir with LIMIT. */
 
 /** Flags of the calls on trees; those that a call does not know are INVAL. */
 enum {
@@ -63,12 +65,14 @@ enum {
     INTERP_TREE_INTO = 32u       /**< get_dir: the directory of the host may be there; a file of that name in it is EXISTS */
 };
 
-/** Starts putting a tree that an archive brings: tar (ustar, pax, GNU's long names), plain or packed by gzip, by interp_call_write and interp_call_write_end as for a put. path: the directory that it goes
-    into, made when it is missing. A file replaces a file or link, a directory that is there stays as it is, a later entry of the same name replaces an earlier one. An archive that is damaged, cut off, of
-    another kind or with sparse files is INVAL. T3. Errors of the start: INVAL, CLOSED, BUSY (still opening), NOMEM. */
+/** Starts putting a tree that an archive brings: tar (ustar, pax, GNU's long names), plain or packed by gzip, by interp_call_write and interp_call_write_end as for a put. path: the directory that it
+    goes into, made when it is missing. A file replaces a file or link, a directory that is there stays as it is, a later entry of the same name replaces an earlier one. An archive that is damaged, cut
+    off, of another kind, with sparse files or with anything behind its end but zeros (16 MiB of them) is INVAL. One write takes no more than can be unpacked at once, a MiB or so: WRITABLE says when to
+    go on. T3. Errors of the start: INVAL, CLOSED, BUSY (still opening), NOMEM. */
 INTERP_API interp_status interp_session_put_tar_start(interp_session *s, const void *path, size_t len, uint32_t flags, interp_call **call, interp_error **err);
-/** Starts getting a directory as a tar archive: it comes as DATA events, which hold the sandbox back until they are pulled. The archive is written by the library, never by the sandbox: ustar, with pax headers
-    where a name or a number needs one; times in seconds; hard links as files each. Names in it are as they are. max: bytes that the files may have, if that is less than tree_bytes. T3. Errors as above. */
+/** Starts getting a directory as a tar archive: it comes as DATA events, which hold the sandbox back until they are pulled. The archive is written by the library, never by the sandbox: ustar, with pax
+    headers where a name or a number needs one; times in seconds; hard links as files each. Names in it are as they are; with OUTSIDE, what was a link and is something else by now is IO, so that nothing
+    is written through a link. max: bytes that the files may have, if that is less than tree_bytes. T3. Errors as above. */
 INTERP_API interp_status interp_session_get_tar_start(interp_session *s, const void *path, size_t len, uint32_t flags, uint64_t max, interp_call **call, interp_error **err);
 /** Starts putting a directory of the host, at the path dir, in the same way. It is read while the call is driven; no link in it is followed. One of its files that can't be read, or becomes shorter, ends the call.
     T3. Errors of the start: as above, and those of opening dir: NOT_FOUND, DENIED, IO. */

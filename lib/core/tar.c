@@ -73,24 +73,50 @@ long interp__tree_path(char *p, size_t n, const char **reason, const char **word
     return *words ? -1 : (long)out;
 }
 
-int interp__tree_stays(const struct interp__tree_entry *e)
+int interp__tree_plain(const char *p, size_t n)
 {
-    const char *t = e->target;
-    size_t above = 0;
-    int down = 0;
-    for (size_t i = 0; i < e->path_len; i++)
-        above += e->path[i] == '/';
-    if (!e->target_len || t[0] == '/' || interp__tree_foreign(t, e->target_len))
+    if (memchr(p, 0, n))
         return 0;
-    for (size_t at = 0, end; at < e->target_len; at = end + 1) {
-        end = part_end(t, at, e->target_len);
-        if (is_up(t + at, end - at)) {
-            if (down || !above--)
-                return 0;
-        } else
-            down |= !is_dot(t + at, end - at);
+    for (size_t at = 0, end; at <= n; at = end + 1) {
+        end = part_end(p, at, n);
+        if (is_dot(p + at, end - at) || is_up(p + at, end - at) || end - at > INTERP__NAME_MAX)
+            return 0;
     }
     return 1;
+}
+
+long interp__tree_above(const char *p, size_t n)
+{
+    long parts = 0;
+    for (size_t at = 0, end; at < n; at = end + 1) {
+        end = part_end(p, at, n);
+        parts += !is_dot(p + at, end - at);
+    }
+    return parts - 1;
+}
+
+long interp__tree_up(const char *target, size_t n)
+{
+    long up = 0;
+    int down = 0;
+    if (!n || target[0] == '/' || interp__tree_foreign(target, n))
+        return -1;
+    for (size_t at = 0, end; at < n; at = end + 1) {
+        end = part_end(target, at, n);
+        if (is_up(target + at, end - at)) {
+            if (down)
+                return -1;
+            up++;
+        } else
+            down |= !is_dot(target + at, end - at);
+    }
+    return up;
+}
+
+int interp__tree_stays(const struct interp__tree_entry *e)
+{
+    long up = interp__tree_up(e->target, e->target_len);
+    return up >= 0 && up <= interp__tree_above(e->path, e->path_len);
 }
 
 /* ---- fields */
@@ -233,7 +259,7 @@ static enum interp__tar_found pax(struct interp__tar *t)
         size_t nk = (size_t)(eq - key), nv = (size_t)(p + n - 1 - eq - 1);
         const uint8_t *v = eq + 1;
         int path = key_is(key, nk, "path"), target = key_is(key, nk, "linkpath"), size = key_is(key, nk, "size"), mtime = key_is(key, nk, "mtime");
-        if (nk >= 11 && !memcmp(key, "GNU.sparse.", 11))
+        if ((nk >= 11 && !memcmp(key, "GNU.sparse.", 11)) || key_is(key, nk, "SCHILY.realsize") || key_is(key, nk, "SUN.holesdata"))
             return bad(t, "tar-sparse", "sparse files are not taken: make the archive without them");
         if (t->kind == 'g' && (path || target || size))
             return bad(t, "tar-extension", "a global pax header names a single entry");
@@ -389,6 +415,19 @@ void interp__tar_init(struct interp__tar *t)
     memset(t, 0, sizeof *t - sizeof t->extension);
 }
 
+/* Another archive might stand there, which one reader would see and the next would not; and what is packed may be far more than it was. */
+static enum interp__tar_found behind(struct interp__tar *t, const uint8_t **p, size_t *n)
+{
+    const uint8_t *from = *p;
+    size_t k = *n;
+    *p += k;
+    *n = 0;
+    t->behind += k;
+    if (k && (*from || memcmp(from, from + 1, k - 1)))
+        return bad(t, "tar-behind", "something is behind the archive's end");
+    return t->behind > INTERP__TAR_BEHIND_MAX ? bad(t, "tar-behind", "too many zeros are behind the archive's end") : INTERP__TAR_MORE;
+}
+
 enum interp__tar_found interp__tar_read(struct interp__tar *t, const uint8_t **p, size_t *n)
 {
     if (t->broken)
@@ -400,6 +439,7 @@ enum interp__tar_found interp__tar_read(struct interp__tar *t, const uint8_t **p
         enum interp__tar_found found = INTERP__TAR_MORE;
         *p += k;
         *n -= k;
+        t->beside += t->state == CONTENT ? 0 : k;
         switch (t->state) {
         case HEADER:
             memcpy(t->block + t->have, from, k);
@@ -428,11 +468,7 @@ enum interp__tar_found interp__tar_read(struct interp__tar *t, const uint8_t **p
         if (found != INTERP__TAR_MORE)
             return found;
     }
-    if (t->ended) {
-        *p += *n;
-        *n = 0;
-    }
-    return INTERP__TAR_MORE;
+    return t->ended ? behind(t, p, n) : INTERP__TAR_MORE;
 }
 
 int interp__tar_finish(struct interp__tar *t)
@@ -519,7 +555,7 @@ void interp__tar_head(struct interp__buf *out, const struct interp__tree_entry *
     char path[WIRE_PATH_MAX + 2];
     size_t n = e->path_len;
     memcpy(path, e->path, n);
-    if (e->type == WIRE_TYPE_DIR)
+    if (e->type == WIRE_TYPE_DIR && n < WIRE_PATH_MAX)
         path[n++] = '/';
     int64_t size = e->type == WIRE_TYPE_FILE ? (int64_t)e->size : 0, mtime = e->mtime_ns / 1000000000 - (e->mtime_ns % 1000000000 < 0);
     int big = size >= octal_end, odd = mtime < 0 || mtime >= octal_end, far = e->target_len > 100;

@@ -1,6 +1,6 @@
 /* tree.c - up: an archive or a walk becomes records; down: records, of which nothing is believed, become an archive or files of the host's */
 #include "core.h"
-#include "base/zmem.h"
+#include "core/gunzip.h"
 #include "core/tree.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -8,57 +8,9 @@
 
 #define LEFT_MAX ((size_t)1 << 20)    /* what is told of entries left out */
 #define STRAIGHT 8192u                /* content of at least so much goes without a copy in between */
-
-/* ---- what an archive may be packed in */
-struct interp__gunzip { z_stream z; const struct interp__mem *mem; uint32_t at, len; uint8_t ended, plain[32 << 10]; };
-
-static struct interp__gunzip *gunzip_new(const struct interp__mem *m)
-{
-    struct interp__gunzip *g = interp__alloc(m, sizeof *g);
-    if (!g)
-        return NULL;
-    g->mem = m;
-    interp__zmem(&g->z, m);
-    if (inflateInit2(&g->z, 15 + 16) == Z_OK)
-        return g;
-    interp__free(m, g);
-    return NULL;
-}
-
-static void gunzip_free(struct interp__gunzip *g)
-{
-    if (!g)
-        return;
-    inflateEnd(&g->z);
-    interp__free(g->mem, g);
-}
-
-/* Fills plain from *p, *n. 0, or -1: that is no gzip. Another member may follow one; what else does is not looked at. */
-static int gunzip(struct interp__gunzip *g, const uint8_t **p, size_t *n)
-{
-    g->at = g->len = 0;
-    if (g->ended == 1 && *n) {
-        g->ended = **p == 0x1f ? 0 : 2;
-        if (!g->ended && inflateReset(&g->z) != Z_OK)
-            return -1;
-    }
-    if (g->ended) {
-        *p += *n;
-        *n = 0;
-        return 0;
-    }
-    uInt given = *n > UINT32_MAX ? UINT32_MAX : (uInt)*n;
-    g->z.next_in = (Bytef *)(uintptr_t)*p;
-    g->z.avail_in = given;
-    g->z.next_out = g->plain;
-    g->z.avail_out = sizeof g->plain;
-    int r = inflate(&g->z, Z_NO_FLUSH);
-    *p += given - g->z.avail_in;
-    *n -= given - g->z.avail_in;
-    g->len = (uint32_t)(sizeof g->plain - g->z.avail_out);
-    g->ended = r == Z_STREAM_END;
-    return r == Z_OK || r == Z_STREAM_END || r == Z_BUF_ERROR ? 0 : -1;
-}
+#define WORK     ((size_t)1 << 20)    /* bytes to unpack in one go, before the host's loop has its turn */
+#define WALK     256u                 /* entries to look at in one go */
+#define BESIDE   ((uint64_t)16 << 10) /* of an archive, bytes that are no content for each entry that is taken */
 
 /* ---- making and ending */
 
@@ -80,7 +32,8 @@ struct interp__tree *interp__tree_new(const struct interp__mem *m, uint32_t flag
 /* Everything but the words of a failure. */
 static void let_go(struct interp__tree *t)
 {
-    gunzip_free(t->packed);
+    interp__gunzip_free(t->packed);
+    interp__links_free(&t->known, t->mem);
     interp__free(t->mem, t->tar);
     interp__walk_free(t->walk);
     interp__landing_free(t->landing, t->failed);
@@ -156,6 +109,12 @@ static void fail_system(struct interp_session *s, struct interp__file *f, int e,
     fail(s, f, &fault, path, path_len, e == EEXIST ? "the name is taken on the host" : e == ENAMETOOLONG ? "it is too deep, or its name is too long" : words);
 }
 
+static void fail_memory(struct interp_session *s, struct interp__file *f)
+{
+    static const struct interp__fault memory = { INTERP_E_NOMEM, "memory", NULL, 0, 0 };
+    fail(s, f, &memory, NULL, 0, "out of memory");
+}
+
 static int count_in(struct interp_session *s, struct interp__file *f, const struct interp__tree_entry *e)
 {
     static const struct interp__fault entries = { INTERP_E_LIMIT, "tree-entries", "raise tree_entries, or take fewer", 0, 0 };
@@ -180,7 +139,7 @@ static void tell(struct interp_session *s, struct interp__tree *t, const struct 
     interp__buf_str(&t->left, t->left.len ? ",{\"name\":" : "{\"name\":");
     interp__file_name(s, &t->left, e->path, e->path_len, "path_base64");
     interp__redact_forget(s);
-    interp__buf_fmt(&t->left, ",\"type\":\"%s\",\"size\":%" PRIu64 ",\"mode\":%u,\"mtime_ms\":%" PRId64 ",\"why\":\"%s\"}", interp__file_type(e->type), e->size, (unsigned)(e->mode & 07777),
+    interp__buf_fmt(&t->left, ",\"type\":\"%s\",\"size\":%" PRIu64 ",\"mode\":%u,\"mtime_ms\":%" PRId64 ",\"why\":\"%s\"}", interp__file_type(e->type == WIRE_TYPE_SAME ? WIRE_TYPE_LINK : e->type), e->size, (unsigned)(e->mode & 07777),
                     interp__file_mtime((uint64_t)e->mtime_ns), why);
 }
 
@@ -208,6 +167,20 @@ static void count_kind(struct interp__tree *t, uint8_t type)
 
 /* ---- up */
 
+/* What it is as a link, and how far up that leads (-1: out of the tree). Another name of one is one as well, from where that name is. */
+static uint8_t link_of(const struct interp__tree *t, const struct interp__tree_entry *e, long *up)
+{
+    uint8_t link = INTERP__LINK_NONE;
+    *up = 0;
+    if (e->type == WIRE_TYPE_SAME && (link = interp__links_get(&t->known, e->target, e->target_len)) > INTERP__LINK_KEPT)
+        *up = link - INTERP__LINK_KEPT;
+    else if (e->type == WIRE_TYPE_LINK) {
+        *up = interp__tree_up(e->target, e->target_len);
+        link = !(t->flags & INTERP_TREE_LINKS) ? INTERP__LINK_LEFT : (uint8_t)(INTERP__LINK_KEPT + (*up > 0 && *up <= INTERP__TREE_DEPTH ? *up : 0));
+    }
+    return link;
+}
+
 /* An entry to be sent: its record, or it is left out (skip). -1: the call has failed. */
 static int send_entry(struct interp_session *s, struct interp__file *f, const struct interp__tree_entry *e)
 {
@@ -219,12 +192,18 @@ static int send_entry(struct interp_session *s, struct interp__file *f, const st
     t->of_file = e->type == WIRE_TYPE_FILE ? e->size : 0;
     if (count_in(s, f, e))
         return -1;
-    if (!e->type || (e->type == WIRE_TYPE_LINK && !(t->flags & INTERP_TREE_LINKS))) {
+    long up;
+    uint8_t link = link_of(t, e, &up);
+    if (t->tar && interp__links_set(&t->known, t->mem, e->path, e->path_len, link)) {
+        fail_memory(s, f);
+        return -1;
+    }
+    if (!e->type || link == INTERP__LINK_LEFT) {
         leave(s, t, e, e->type ? "link" : "type");
         t->skip = 1;
         return 0;
     }
-    if (e->type == WIRE_TYPE_LINK && !(t->flags & INTERP_TREE_OUTSIDE) && !interp__tree_stays(e)) {
+    if (link && !(t->flags & INTERP_TREE_OUTSIDE) && (up < 0 || up > interp__tree_above(e->path, e->path_len))) {
         fail(s, f, &leaves, e->path, e->path_len, "it is a link that leaves the directory");
         return -1;
     }
@@ -234,7 +213,7 @@ static int send_entry(struct interp_session *s, struct interp__file *f, const st
     interp__wire_put_entry(&o, &w);
     interp__buf_add(&f->input, b, (size_t)(o.p - b));
     interp__buf_add(&f->input, e->target, e->target_len);
-    count_kind(t, e->type);
+    count_kind(t, link ? WIRE_TYPE_LINK : e->type);
     return 0;
 }
 
@@ -246,12 +225,6 @@ static void send_content(struct interp_session *s, struct interp__file *f, const
     if (n >= STRAIGHT && f->sent && !f->input.len)
         at = interp__peer_send(s, f->channel, p, n, 0, &f->tx_credit, 1);
     interp__buf_add(&f->input, p + at, n - at);
-}
-
-static void fail_memory(struct interp_session *s, struct interp__file *f)
-{
-    static const struct interp__fault memory = { INTERP_E_NOMEM, "memory", NULL, 0, 0 };
-    fail(s, f, &memory, NULL, 0, "out of memory");
 }
 
 static interp_status code_of(const char *reason)
@@ -283,7 +256,7 @@ static int read_archive(struct interp_session *s, struct interp__file *f, const 
         default:
             break;
         }
-        if (a->headers > 4 * t->max_entries && t->max_entries < UINT64_MAX / 4) {   /* extended ones among them, and entries without a name of their own */
+        if (a->beside / BESIDE > t->max_entries) {
             static const struct interp__fault headers = { INTERP_E_LIMIT, "tree-entries", "raise tree_entries, or take fewer", 0, 0 };
             fail(s, f, &headers, NULL, 0, "there are more headers than are taken");
             return -1;
@@ -292,13 +265,16 @@ static int read_archive(struct interp_session *s, struct interp__file *f, const 
     return 0;
 }
 
+/* As much of it as the queue has room for, and the host's loop time. */
 static int unpack(struct interp_session *s, struct interp__file *f, const uint8_t *p, size_t n, size_t room, size_t *taken)
 {
     static const struct interp__fault damaged = { INTERP_E_INVAL, "gzip", NULL, 0, 0 };
     struct interp__tree *t = f->tree;
     struct interp__gunzip *g = t->packed;
-    const uint8_t *from = p;
-    for (;;) {
+    const uint8_t *from = n ? p : (p = g->plain);      /* nothing is given: any place will do */
+    if (n > WORK)
+        n = WORK;
+    for (size_t work = 0;;) {
         while (g->at < g->len) {
             size_t waits = f->input.len - f->input_at, part = waits < room ? room - waits : 0;
             if (part > g->len - g->at)
@@ -309,12 +285,15 @@ static int unpack(struct interp_session *s, struct interp__file *f, const uint8_
             if (read_archive(s, f, g->plain + g->at - part, part))
                 return -1;
         }
+        if (work >= WORK)
+            return 0;
         size_t before = n;
-        if (gunzip(g, &p, &n)) {
+        if (interp__gunzip_next(g, &p, &n)) {
             fail(s, f, &damaged, NULL, 0, "the archive's compression is damaged, or it is no tar");
             return -1;
         }
         *taken = (size_t)(p - from);
+        work += g->len;
         if (!g->len && before == n)
             return 0;
     }
@@ -327,7 +306,7 @@ void interp__tree_write(struct interp_session *s, struct interp__file *f, const 
     *taken = 0;
     if (!t->begun && n) {
         t->begun = 1;
-        if (!(t->tar = interp__alloc(t->mem, sizeof *t->tar)) || (*p == 0x1f && !(t->packed = gunzip_new(t->mem)))) {
+        if (!(t->tar = interp__alloc(t->mem, sizeof *t->tar)) || (*p == 0x1f && !(t->packed = interp__gunzip_new(t->mem)))) {
             fail_memory(s, f);
             return;
         }
@@ -348,11 +327,15 @@ void interp__tree_write(struct interp_session *s, struct interp__file *f, const 
 
 int interp__tree_ended(struct interp_session *s, struct interp__file *f)
 {
-    static const struct interp__fault truncated = { INTERP_E_INVAL, "tar-truncated", NULL, 0, 0 };
+    static const struct interp__fault truncated = { INTERP_E_INVAL, "tar-truncated", NULL, 0, 0 }, cut = { INTERP_E_INVAL, "gzip", NULL, 0, 0 };
     struct interp__tree *t = f->tree;
     size_t taken;
     if (t->packed && unpack(s, f, NULL, 0, SIZE_MAX, &taken))
         return -1;                    /* at most what one buffer holds, and what the packing still has */
+    if (t->packed && !interp__gunzip_whole(t->packed)) {
+        fail(s, f, &cut, NULL, 0, "the archive's compression ends before its end");
+        return -1;
+    }
     if (!t->tar || interp__tar_finish(t->tar)) {
         fail(s, f, &truncated, NULL, 0, t->tar ? t->tar->words : "the archive is empty");
         return -1;
@@ -365,6 +348,7 @@ void interp__tree_fill(struct interp_session *s, struct interp__file *f, size_t 
     static const struct interp__fault shorter = { INTERP_E_IO, "changed", "try again when nothing writes it", 0, 0 };
     struct interp__tree *t = f->tree;
     struct interp__tree_entry e;
+    unsigned looked = 0;
     while (!f->input_closed && f->input.len - f->input_at < room) {
         f->heard = interp__now();
         if (t->of_file) {
@@ -385,6 +369,10 @@ void interp__tree_fill(struct interp_session *s, struct interp__file *f, size_t 
             f->input.len += (size_t)r;
             t->of_file -= (uint64_t)r;
             continue;
+        }
+        if (looked++ == WALK) {
+            s->link->again = 1;
+            return;
         }
         int r = interp__walk_next(t->walk, &e);
         if (r < 0) {
@@ -457,6 +445,10 @@ static void take_link(struct interp_session *s, struct interp__file *f, const ch
         leave(s, t, &e, "link");
         return;
     }
+    if (t->flags & INTERP_TREE_OUTSIDE && !t->landing && interp__links_set(&t->known, t->mem, t->path, t->path_len, INTERP__LINK_KEPT)) {
+        fail_memory(s, f);
+        return;
+    }
     count_kind(t, WIRE_TYPE_LINK);
     if (t->landing)
         did(s, f, interp__landing_link(t->landing, name, &e));
@@ -486,25 +478,47 @@ static void take_closed(struct interp_session *s, struct interp__file *f, const 
         interp__landing_up(t->landing);
 }
 
-/* A record is there. -1: no agent sends such a one. */
+/* A record's head is there. -1: no agent sends such a one. The record of a file that became shorter is that file's, which has just been: its path is held against that one and not kept. */
+static int take_head(struct interp__tree *t)
+{
+    struct wire_entry e;
+    struct wire_in in;
+    size_t n = t->head[WIRE_ENTRY - 2] | (size_t)t->head[WIRE_ENTRY - 1] << 8;
+    t->head[WIRE_ENTRY - 2] = t->head[WIRE_ENTRY - 1] = 0;
+    interp__wire_in_init(&in, t->head, sizeof t->head);
+    if (interp__wire_get_entry(&in, &e) || !n || n >= sizeof t->path)
+        return -1;
+    if (e.flags == WIRE_ENTRY_SHORT && (e.type != WIRE_TYPE_FILE || !t->had_content || n != t->path_len))
+        return -1;
+    t->had_content = 0;
+    t->entry = e;
+    t->path_len = n;
+    t->state = PATH;
+    return 0;
+}
+
+/* The whole record is there. */
 static int take_entry(struct interp_session *s, struct interp__file *f)
 {
+    static const struct interp__fault again = { INTERP_E_IO, "changed", "try again when nothing writes it", 0, 0 };
     struct interp__tree *t = f->tree;
     struct interp__tree_entry e;
     const char *name = component(t);
-    size_t n = t->path_len - (size_t)(name - t->path), dir_len = name == t->path ? 0 : (size_t)(name - t->path) - 1;
+    size_t dir_len = name == t->path ? 0 : (size_t)(name - t->path) - 1;
     uint8_t type = t->entry.type, flags = t->entry.flags;
     as_entry(t, &e);
     t->state = HEAD;
-    if (!n || n > INTERP__NAME_MAX || !strcmp(name, ".") || !strcmp(name, "..") || strlen(t->path) != t->path_len || type < WIRE_TYPE_FILE || type > WIRE_TYPE_BLOCK)
-        return -1;
     if (flags == WIRE_ENTRY_SHORT) {
         t->changed++;
         tell(s, t, &e, "changed");
-        return type == WIRE_TYPE_FILE ? 0 : -1;
+        return 0;
     }
-    if (go_to(t, dir_len) || flags > WIRE_ENTRY_CLOSED || (t->path_len > WIRE_PATH_MAX && !flags))
+    if (!interp__tree_plain(t->path, t->path_len) || type < WIRE_TYPE_FILE || type > WIRE_TYPE_BLOCK || go_to(t, dir_len) || flags > WIRE_ENTRY_CLOSED || (t->path_len > WIRE_PATH_MAX && !flags))
         return -1;
+    if (interp__links_get(&t->known, t->path, t->path_len)) {
+        fail(s, f, &again, t->path, t->path_len, "its name was that of a link before");
+        return 0;
+    }
     if (flags || type > WIRE_TYPE_LINK) {
         e.type = 0;                   /* nothing of it comes */
         if (!count_in(s, f, &e)) {
@@ -537,6 +551,7 @@ static int take_entry(struct interp_session *s, struct interp__file *f)
     if (t->failed || type == WIRE_TYPE_DIR)
         return 0;
     t->of_file = e.size;
+    t->had_content = e.size > 0;
     if (e.size)
         t->state = CONTENT;
     else
@@ -562,6 +577,8 @@ static int read_records(struct interp_session *s, struct interp__file *f, const 
         }
         uint8_t *to = t->state == HEAD ? t->head : (uint8_t *)(t->state == PATH ? t->path : t->target);
         size_t want = t->state == HEAD ? sizeof t->head : t->state == PATH ? t->path_len : (size_t)t->entry.size, k = want - t->have < n ? want - t->have : n;
+        if (t->state == PATH && t->entry.flags == WIRE_ENTRY_SHORT && memcmp(to + t->have, p, k))
+            return -1;
         memcpy(to + t->have, p, k);
         t->have += (uint32_t)k;
         p += k;
@@ -570,20 +587,15 @@ static int read_records(struct interp_session *s, struct interp__file *f, const 
             return 0;
         t->have = 0;
         if (t->state == HEAD) {
-            uint8_t whole[WIRE_ENTRY];
-            struct wire_in in;
-            memcpy(whole, t->head, sizeof whole);
-            t->path_len = whole[WIRE_ENTRY - 2] | (size_t)whole[WIRE_ENTRY - 1] << 8;
-            whole[WIRE_ENTRY - 2] = whole[WIRE_ENTRY - 1] = 0;
-            interp__wire_in_init(&in, whole, sizeof whole);
-            if (interp__wire_get_entry(&in, &t->entry) || !t->path_len || t->path_len >= sizeof t->path)
+            if (take_head(t))
                 return -1;
-            t->state = PATH;
         } else if (t->state == PATH) {
             t->path[t->path_len] = 0;
             if (take_entry(s, f))
                 return -1;
         } else {
+            if (memchr(t->target, 0, want))
+                return -1;
             t->state = HEAD;
             take_link(s, f, component(t));
         }

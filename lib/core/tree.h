@@ -2,6 +2,7 @@
 #ifndef INTERP_LIB_CORE_TREE_H
 #define INTERP_LIB_CORE_TREE_H
 #include "core/treedir.h"
+#include "core/treelinks.h"
 
 struct interp_session;
 struct interp__file;
@@ -13,6 +14,7 @@ struct interp__tree {
     uint64_t max_bytes, max_entries;
     uint64_t files, dirs, links, bytes, entries, left_out, changed, placed;
     struct interp__buf left;           /* JSON objects, commas between: the first of those */
+    struct interp__links known;        /* of an archive: other names of theirs may follow, or what would be written through one of them */
     uint8_t failed;                    /* it ends with `fault` and `text`, once the sandbox has answered */
     struct interp__fault fault;
     struct interp__buf text;
@@ -30,7 +32,7 @@ struct interp__tree {
     uint16_t ends[INTERP__TREE_DEPTH]; /* of the directories that `at` is made of */
     char at[WIRE_PATH_MAX + 1], path[WIRE_PATH_MAX + INTERP__NAME_MAX + 2], target[WIRE_PATH_MAX + 1];
     size_t path_len;
-    uint8_t state, head[WIRE_ENTRY];
+    uint8_t state, had_content, head[WIRE_ENTRY];      /* had_content: of the entry before, all has come */
     struct wire_entry entry;
 };
 
