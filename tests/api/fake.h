@@ -18,6 +18,7 @@
 #include "wire/wire.h"
 #include <sys/socket.h>
 
+struct fake_agent;
 struct fake {
     /* what it should do wrong */
     int open_fails, open_never, open_slow_ms, kill_never, close_never, mute;   /* mute: the agent never says WELCOME */
@@ -28,6 +29,7 @@ struct fake {
     int opens, opened, closes, kills, abandons, destroyed, live;
     char option[100], mounts[400];             /* mounts: "source>target>flags;" and "language=path;" of the specification */
     enum { FAKE_NO_FILES, FAKE_TOO_MUCH, FAKE_HALF, FAKE_NOTHING, FAKE_SILENT } files;   /* how it answers work on files */
+    void (*file_work)(struct fake_agent *, const struct wire_file *);   /* ... or as the test has it */
     interp_spec spec;
     pthread_mutex_t lock;
 };
@@ -226,8 +228,8 @@ static int fake_frame(struct fake_agent *a, int ms)
     }
     case WIRE_FILE: {
         struct wire_file m;
-        if (a->b->files && !interp__wire_get_file(&f, &m))
-            fake_file(a, &m);
+        if ((a->b->files || a->b->file_work) && !interp__wire_get_file(&f, &m))
+            (a->b->file_work ? a->b->file_work : fake_file)(a, &m);
         break;
     }
     case WIRE_BYE:

@@ -269,6 +269,160 @@ TEST(bombs_are_bounded)
     free(a.p);
     free_box(&b);
 }
+/* A file of the box, up: what that says, NULL: it is taken. */
+static void up_says(struct box *b, const char *name, uint32_t flags, interp_status want, const char *words)
+{
+    int fd = open(in(b, name), O_RDONLY | O_CLOEXEC);
+    REQUIRE(fd >= 0);
+    if (want)
+        SAYS(interp_session_put_tar_fd(b->s, "in", INTERP_NTS, flags, fd, NULL, ERR), want, words);
+    else {
+        interp_content *c = NULL;
+        if (OK(interp_session_put_tar_fd(b->s, "in", INTERP_NTS, flags, fd, &c, ERR)))
+            says(c, words, "");
+    }
+    close(fd);
+}
+TEST(an_archive_ends_where_it_says)
+{
+    struct box b = new_box("{\"tree_entries\": 10}");
+    shell("cd %s; mkdir s; echo text > s/f; head -c 3000 /dev/urandom > s/g; tar -cf a -C s .; gzip -nc a > a.gz; (head -c 2000 a | gzip -nc; tail -c +2001 a | gzip -nc) > two.gz;"
+          "(cat a.gz; head -c 5000 /dev/zero) > zeros.gz; (cat a.gz; echo more) > more.gz; (cat a.gz; printf '\\037\\213') > half.gz; (cat a; head -c 1000000 /dev/zero) > filled; gzip -nc filled > filled.gz;"
+          "(cat a; echo more) > more; gzip -nc more > behind.gz; cat a a > twice; (cat a; head -c 20000000 /dev/zero) > long; gzip -nc long > long.gz; (cat a; head -c 16000000 /dev/zero) | gzip -nc > nearly.gz", b.dir);
+    static const char *const whole[] = { "a", "a.gz", "two.gz", "zeros.gz", "filled", "filled.gz", "nearly.gz" }, *const behind[] = { "more", "behind.gz", "twice", "long", "long.gz" };
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        up_says(&b, whole[i], 0, INTERP_OK, "\"files\":2,");
+    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++)
+        up_says(&b, behind[i], 0, INTERP_E_INVAL, "behind the archive's end");
+    up_says(&b, "more.gz", 0, INTERP_E_INVAL, "compression is damaged");
+    up_says(&b, "half.gz", 0, INTERP_E_INVAL, "before its end");
+    for (int i = 1; i < 12; i++) {    /* its check, its length, and more of it */
+        shell("cd %s; head -c -%d a.gz > cut.gz", b.dir, i);
+        up_says(&b, "cut.gz", 0, INTERP_E_INVAL, "before its end");
+    }
+    shell("cd %s; (head -c -6 a.gz; printf '\\001\\002'; tail -c 4 a.gz) > sum.gz", b.dir);
+    up_says(&b, "sum.gz", 0, INTERP_E_INVAL, "damaged");
+    struct ark a = { NULL, 0 };       /* four files, and what is said about them is large */
+    static char said[60001];
+    memset(said, 'x', 60000);
+    memcpy(said, "60000 comment=", 14);
+    said[59999] = '\n';
+    for (int i = 0; i < 4; i++) {
+        member(&a, "p", 'x', said, "");
+        member(&a, "f", '0', "1", "");
+    }
+    end(&a);
+    PUT_SAYS(a, INTERP_E_LIMIT, "more headers");
+    free(a.p);
+
+    interp_call *call = NULL;         /* so much of it in one go, and the rest when there was time for all else */
+    char *p = malloc(1 << 20);
+    size_t at = 0, taken, calls = 0;
+    FILE *f = fopen(in(&b, "nearly.gz"), "r");
+    REQUIRE(f);
+    size_t n = fread(p, 1, 1 << 20, f);
+    fclose(f);
+    NEED(interp_session_put_tar_start(b.s, "in", INTERP_NTS, 0, &call, ERR));
+    for (; at < n; at += taken, calls++) {
+        const interp_event *e;
+        NEED(interp_call_write(call, p + at, n - at, &taken, ERR));
+        if (taken < n - at) {
+            OK(interp_call_wait(call, 10000, 0, ERR));
+            CHECK(interp_call_next(call, &e) == INTERP_OK && interp_event_type(e) == INTERP_EV_WRITABLE);
+        }
+    }
+    CHECK(calls >= 10);
+    OK(interp_call_write_end(call, ERR));
+    while (interp_call_wait(call, 10000, 0, NULL) == INTERP_OK) {
+        const interp_event *e;
+        if (interp_call_next(call, &e) == INTERP_DONE)
+            break;
+    }
+    OK(interp_call_finish(call, NULL, ERR));
+    interp_call_free(call);
+    free(p);
+    free_box(&b);
+}
+/* What is said of a link holds for its other names: where they are, and where they would lead from there. */
+TEST(another_name_of_a_link)
+{
+    struct box b = new_box(NULL);
+    struct ark a = { NULL, 0 };
+    shell("cd %s; mkdir -p s/d; cd s; echo text > f; ln f g; ln -s f l; ln l m; ln m n; tar -cf ../l.tar f g l m n", b.dir);
+    up_says(&b, "l.tar", 0, INTERP_OK, "{\"files\":2,\"dirs\":0,\"links\":0,\"bytes\":5,\"left\":[{\"name\":\"l\",\"type\":\"link\"");
+    prints(&b, "ls in; stat -c %h in/f", "f\ng\n2\n");
+    sh(&b, "echo other > in/l");      /* nor is what was there taken for it */
+    up_says(&b, "l.tar", 0, INTERP_OK, "\"left_total\":3,");
+    prints(&b, "ls in; rm -rf in", "f\ng\nl\n");
+    up_says(&b, "l.tar", INTERP_TREE_LINKS, INTERP_OK, "{\"files\":2,\"dirs\":0,\"links\":3,");
+    prints(&b, "cat in/l in/m in/n; readlink in/n; rm -rf in", "text\ntext\ntext\nf\n");
+    member(&a, "d/l", '2', "", "../f");
+    member(&a, "e/l", '1', "", "d/l");
+    member(&a, "m", '1', "", "e/l");
+    end(&a);
+    PUT_SAYS(a, INTERP_E_DENIED, "\"m\": it is a link that leaves");
+    OK(interp_session_put_tar(b.s, "in", INTERP_NTS, INTERP_TREE_LINKS | INTERP_TREE_OUTSIDE, a.p, a.n, NULL, ERR));
+    prints(&b, "readlink in/m; rm -rf in", "../f\n");
+    a.n = 0;                          /* a name is what came last under it */
+    member(&a, "l", '2', "", "x");
+    member(&a, "l", '0', "file", "");
+    member(&a, "h", '1', "", "l");
+    end(&a);
+    OK(interp_session_put_tar(b.s, "in", INTERP_NTS, 0, a.p, a.n, NULL, ERR));
+    prints(&b, "cat in/h; rm -rf in", "file");
+    a.n = 0;
+    for (int i = 0; i < 3000; i++) {  /* many of them */
+        char name[16], other[16];
+        snprintf(name, sizeof name, "l%d", i);
+        snprintf(other, sizeof other, "h%d", i);
+        member(&a, name, '2', "", "x");
+        member(&a, other, '1', "", name);
+    }
+    member(&a, "f", '0', "1", "");
+    member(&a, "g", '1', "", "f");
+    end(&a);
+    interp_content *c = NULL;
+    if (OK(interp_session_put_tar(b.s, "in", INTERP_NTS, 0, a.p, a.n, &c, ERR)))
+        says(c, "\"left_total\":6000", "{\"files\":2,");
+    free(a.p);
+    free_box(&b);
+}
+/* Files whose size is another than what reading them gives, up and down. */
+TEST(files_that_do_not_say_their_size)
+{
+    struct box b = new_box(NULL);
+    interp_content *c = NULL;
+    char id[64] = "", line[100];
+    if (OK(interp_session_get_dir(b.s, "/proc/sys/kernel/random", INTERP_NTS, 0, INTERP_FOREVER, in(&b, "random"), &c, ERR)))
+        says(c, "\"files\":", "\"complete\":");
+    sh(&b, "cat /proc/sys/kernel/random/poolsize > size");
+    OK(interp_session_get(b.s, "size", INTERP_NTS, 60, &c, ERR));
+    shell("test \"$(cat %s/random/poolsize)\" = %d; grep -qx '[0-9a-f-]\\{36\\}' %s/random/uuid", b.dir, atoi(interp_content_data(c, NULL)), b.dir);
+    int fd = open(in(&b, "p.tar"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    OK(interp_session_get_tar_fd(b.s, "/proc/sys/kernel/random", INTERP_NTS, 0, INTERP_FOREVER, fd, NULL, ERR));
+    close(fd);
+    shell("test \"$(tar -xOf %s/p.tar poolsize)\" = %d", b.dir, atoi(interp_content_data(c, NULL)));
+    interp_content_free(c);
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    REQUIRE(f && fgets(id, sizeof id, f));
+    fclose(f);
+    OK(interp_session_put_dir(b.s, "up", INTERP_NTS, 0, "/proc/sys/kernel/random", NULL, ERR));
+    prints(&b, "cat up/boot_id", id);
+    if (!access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK)) {    /* it says that it has a page */
+        OK(interp_session_put_dir(b.s, "sys", INTERP_NTS, 0, "/sys/kernel/mm/transparent_hugepage", NULL, ERR));
+        f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+        REQUIRE(f && fgets(line, sizeof line, f));
+        fclose(f);
+        prints(&b, "cat sys/enabled", line);
+    }
+    interp_result_free(run(b.s, "python", "import socket\nkept = [socket.socket(socket.AF_UNIX) for i in range(900)]\nfor i, k in enumerate(kept):\n    k.bind('\\0%0100d' % i)\n"));
+    OK(interp_session_get_dir(b.s, "/proc/self/net", INTERP_NTS, 0, INTERP_FOREVER, in(&b, "net"), NULL, ERR));      /* more than a buffer of it */
+    shell("cd %s/net; test $(wc -c < unix) -gt 100000; test $(grep -c '@0*[0-9]\\{3\\}$' unix) = 900", b.dir);
+    if (OK(interp_session_get_dir(b.s, "/proc/self", INTERP_NTS, 0, INTERP_FOREVER, in(&b, "self"), &c, ERR)))
+        says(c, "{\"name\":\"pagemap\",\"type\":\"file\",\"size\":0", "\"why\":\"closed\"");      /* more than anybody would hold: told, and not cut */
+    shell("cd %s/self; grep -q '^VmPeak:' status; test ! -e pagemap", b.dir);
+    free_box(&b);
+}
 TEST(a_directory_of_the_host_gets_files_and_nothing_else)
 {
     struct box b = new_box(NULL);
@@ -320,6 +474,15 @@ TEST(a_directory_of_the_host_goes_up)
     SAYS(interp_session_put_dir(b.s, "up", INTERP_NTS, 0, in(&b, "secret"), NULL, ERR), INTERP_E_INVAL, "secret");
     SAYS(interp_session_put_dir(b.s, "/usr/x", INTERP_NTS, 0, src, NULL, ERR), INTERP_E_DENIED, "");
     SAYS(interp_session_put_dir(b.s, "up/none", INTERP_NTS, 0, src, NULL, ERR), INTERP_E_INVAL, "no directory");
+    shell("rm -rf %s/*; cd %s; seq 1000 | xargs touch; echo last > z", src, src);
+    for (int i = 0; i < 3000; i++) {  /* more than is looked at in one go, and most of it is not sent */
+        char name[100];
+        snprintf(name, sizeof name, "%s/l%d", src, i);
+        CHECK(!symlink("x", name));
+    }
+    if (OK(interp_session_put_dir(b.s, "many", INTERP_NTS, 0, src, &c, ERR)))
+        says(c, "{\"files\":1001,", "\"left_total\":3000");
+    prints(&b, "ls many | wc -l; cat many/z", "1001\nlast\n");
     free_box(&b);
 }
 /* The guest swaps a directory for a link as fast as it can; whatever comes, nothing of elsewhere does. */

@@ -73,6 +73,7 @@ class TreeAttacks:
             self.up_refused(s, archive(member('out/evil', content=b'evil')))
             self.up_refused(s, archive(member('x', tarfile.SYMTYPE, target='/tmp'), member('x/evil', content=b'evil')), flags=LINKS | OUTSIDE)
             self.up_refused(s, archive(member('h', tarfile.LNKTYPE, target='../../etc/hostname')))
+            self.up_refused(s, archive(member('d/l', tarfile.SYMTYPE, target='../f'), member('l', tarfile.LNKTYPE, target='d/l')))
             self.nothing_outside(s)
 
     def help_T04(self):
@@ -124,6 +125,8 @@ class TreeAttacks:
                 self.up_refused(s, archive(bad))
             said = self.up_refused(s, header('f', {124: b'\x80\0\0\0\x10\0\0\0\0\0\0\0'}), ('INTERP_E_INVAL', 'INTERP_E_LIMIT'))
             expect('"f"' in said, said)
+            for behind in (archive(member('f')) + archive(member('evil')), archive(member('f')) + b'x', gzip.compress(archive(member('f'))) + b'x', gzip.compress(archive(member('f')))[:-3]):
+                self.up_refused(s, behind, ('INTERP_E_INVAL',))
             two = archive(member('f', content=b'first'), member('f', content=b'second'))
             self.up_refused(s, two, ('INTERP_E_EXISTS',), LINKS | KEEP)
 
@@ -132,6 +135,8 @@ class TreeAttacks:
             entries = gzip.compress(b''.join(member('%d' % i) for i in range(100)) * 1000, 1)
             said = self.up_refused(s, entries, ('INTERP_E_LIMIT',))
             expect('more entries' in said, said)
+            said = self.up_refused(s, gzip.compress(archive(member('f')) + bytes(64 << 20), 1), ('INTERP_E_INVAL',))
+            expect('behind' in said, said)
             self.up_refused(s, archive(member('d/' * 10000 + 'f')), ('INTERP_E_INVAL', 'INTERP_E_DENIED', 'INTERP_E_LIMIT'))
             self.up_refused(s, archive(member('d/' * 1000 + 'f')), ('INTERP_E_LIMIT',))
             s.exec('bash', 'cd /workspace; rm -rf in; mkdir t; cd t; seq 6000 | xargs touch')

@@ -7,7 +7,7 @@
    counts sixteenfold. bit 2: the payload's start is the running exec's id. bit 3: break the sequence number. bit 4: channel counts from the exec's base.
    bits 5 to 7: rounds to wait before. */
 #include "fuzz.h"
-#include "wire/wire.h"
+#include "core/tar.h"
 #include <interp/backend.h>
 #include <interp/interp.h>
 
@@ -168,14 +168,27 @@ static const interp_backend_ops OPS = {
     .struct_size = sizeof OPS, .name = "fuzz", .open = b_open, .advance = b_advance, .read = b_read, .write = b_write, .kill = b_kill, .close = b_close, .abandon = b_abandon,
 };
 
+/* An archive that is given to the host reads as one: paths below its directory, and links that stay there. */
+static void read_archive(struct interp__tar *t, const uint8_t *p, size_t n)
+{
+    enum interp__tar_found f = INTERP__TAR_MORE;
+    while (n && f != INTERP__TAR_BAD && (f = interp__tar_read(t, &p, &n)) != INTERP__TAR_BAD)
+        FUZZ_CHECK(f != INTERP__TAR_ENTRY || (interp__tree_plain(t->entry.path, t->entry.path_len) && (t->entry.type != WIRE_TYPE_LINK || interp__tree_stays(&t->entry))));
+    FUZZ_CHECK(f != INTERP__TAR_BAD || (!strcmp(t->reason, "tar-name") && interp__tree_foreign(t->path, strlen(t->path))));     /* such names are as they are */
+}
+
 static int turn(interp_ctx *x, interp_call *k)
 {
+    static struct interp__tar tar;
+    interp__tar_init(&tar);
     for (int i = 0; i < 20000; i++) {
         const interp_event *ev;
         interp_status st;
         while ((st = interp_call_next(k, &ev)) == INTERP_OK) {
             size_t n;
-            (void)interp_event_data(ev, &n);
+            const void *p = interp_event_data(ev, &n);
+            if (interp_call_kind(k) == INTERP_CALL_GET_TAR && interp_event_type(ev) == INTERP_EV_DATA)
+                read_archive(&tar, p, n);
             FUZZ_CHECK(n <= (interp_call_kind(k) == INTERP_CALL_GET_TAR ? 8u << 20 : 65536u));
         }
         if (st == INTERP_DONE)

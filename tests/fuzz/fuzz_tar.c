@@ -17,7 +17,7 @@ static void mix(struct seen *s, const void *p, size_t n)
 static void plain_path(const char *p, size_t n)
 {
     size_t depth = 0;
-    FUZZ_CHECK(n && n <= WIRE_PATH_MAX && strlen(p) == n);
+    FUZZ_CHECK(n && n <= WIRE_PATH_MAX && strlen(p) == n && interp__tree_plain(p, n));
     for (size_t at = 0, end; at <= n; at = end + 1) {
         for (end = at; end < n && p[end] != '/'; end++)
             ;
@@ -118,7 +118,9 @@ static void one(const uint8_t *data, size_t size)
     char *name = malloc(size + 1);
     const char *reason, *words;
     memcpy(name, data, size);
+    int plain = interp__tree_plain(name, size);
     long n = interp__tree_path(name, size, &reason, &words);
+    FUZZ_CHECK(n < 0 || plain == ((size_t)n == size && !memcmp(name, data, size)));     /* there is nothing to make plain in one that is */
     if (n > 0) {
         plain_path(name, (size_t)n);
         struct interp__tree_entry e = { .path = "a/b", .path_len = 3, .target = name, .target_len = (size_t)n };

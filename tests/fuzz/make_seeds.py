@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Writes the seeds of the fuzz targets: make_seeds.py [DIRECTORY]. The results are kept in corpus/; run it again after a change of the wire format."""
+import gzip
 import hashlib
 import io
 import os
@@ -124,6 +125,8 @@ TREE = entry(2, b'd') + entry(1, b'd/f', b'text') + entry(3, b'd/l', b'../e') + 
 write('session', 'tree', b'\x28' + record(16, 4, 0, 0, TREE[:60]) + record(16, 4, 0, 0, TREE[60:]) + file_done(6))
 write('session', 'tree_evil', b'\x28' + record(16, 4, 0, 0, entry(2, b'd') + entry(1, b'x/../f', b'text')) + file_done(2))
 write('session', 'tree_short', b'\x08' + record(16, 4, 0, 0, entry(1, b'f', b'text') + entry(1, b'f', flags=2) + entry(1, b'g', size=10)) + file_done(2))
+write('session', 'tree_rooted', b'\x28' + record(16, 4, 0, 0, entry(3, b'/escape', b'../secret')) + file_done(1))
+write('session', 'tree_short_alone', b'\x08' + record(16, 4, 0, 0, entry(1, b'f', b'text') + entry(1, b'f', flags=2) + entry(1, b'f', flags=2)) + file_done(1))
 write('session', 'tree_up', b'\x18' + record(16, 4, 0, 0, entry(1, b'f')) + file_done(0, 28))
 write('session', 'raw', b'\0' + record(1, 0, 0, 0, b'\xff' * 64))
 
@@ -212,4 +215,5 @@ def tar(tar_format, *members):
 MEMBERS = (('./d', tarfile.DIRTYPE, ''), ('./d/f', tarfile.REGTYPE, 'text\n' * 200), ('d/' + 'n' * 120, tarfile.REGTYPE, 'long'), ('l', tarfile.SYMTYPE, 'd/' + 't' * 130), ('h', tarfile.LNKTYPE, 'd/f'))
 write('tar', 'pax', b'\3' + tar(tarfile.PAX_FORMAT, *MEMBERS))
 write('tar', 'gnu', b'\x41' + tar(tarfile.GNU_FORMAT, *MEMBERS))
+write('session', 'tree_up_packed', gzip.compress(tar(tarfile.USTAR_FORMAT, ('f', tarfile.REGTYPE, 'x'), ('l', tarfile.SYMTYPE, 'f'), ('h', tarfile.LNKTYPE, 'l')), 1, mtime=0))      # 0x1f: a put
 write('tar', 'evil', b'\0' + tar(tarfile.USTAR_FORMAT, ('a/../../b', tarfile.REGTYPE, 'x'), ('p', tarfile.FIFOTYPE, '')))

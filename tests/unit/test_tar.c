@@ -174,6 +174,12 @@ TEST(extended)
         content(*p);
         refused("tar-extension");
     }
+    for (const char *const *p = (const char *const[]){ "22 GNU.sparse.major=1\n", "22 SCHILY.realsize=99\n", "22 SUN.holesdata= 0 9\n", NULL }; *p; p++) {
+        header("x", 'x', strlen(*p));
+        content(*p);
+        header("f", '0', 0);
+        refused("tar-sparse");
+    }
     header("x", 'x', 14);
     content("14 path=../ab\n");
     header("f", '0', 0);
@@ -210,12 +216,25 @@ TEST(ends)
     memcpy(copy, &tar, sizeof tar);
     CHECK(interp__tar_finish(copy) < 0 && !strcmp(copy->reason, "tar-truncated"));
     free(copy);
-    memset(raw, 0, 512);
-    memset(raw + 512, 'x', 1000);
-    p = raw;
-    n = 1512;
-    CHECK(interp__tar_read(&tar, &p, &n) == INTERP__TAR_MORE && !n && tar.ended);     /* what follows the end is not looked at */
+    memset(raw, 0, sizeof raw);
+    for (size_t i = 0, whole = 512 + INTERP__TAR_BEHIND_MAX; i < whole; i += 40000) {     /* zeros may follow its end, so many of them */
+        p = raw;
+        n = whole - i < 40000 ? whole - i : 40000;
+        CHECK(interp__tar_read(&tar, &p, &n) == INTERP__TAR_MORE && !n && tar.ended);
+    }
     CHECK(interp__tar_finish(&tar) == 0);
+    p = raw;
+    n = 1;
+    CHECK(interp__tar_read(&tar, &p, &n) == INTERP__TAR_BAD && !strcmp(tar.reason, "tar-behind"));
+    CHECK(interp__tar_finish(&tar) < 0);
+    for (size_t at = 512; at < 2000; at += 7) {                    /* and nothing else */
+        interp__tar_init(&tar);
+        raw[at] = 'x';
+        p = raw;
+        n = 2000;
+        CHECK(interp__tar_read(&tar, &p, &n) == INTERP__TAR_BAD && !strcmp(tar.reason, "tar-behind") && interp__tar_finish(&tar) < 0);
+        raw[at] = 0;
+    }
     used = 0;
 }
 /* Whatever can be an entry comes back as it was, in seconds. */
@@ -224,7 +243,9 @@ TEST(written_and_read)
     char path[WIRE_PATH_MAX + 1], target[WIRE_PATH_MAX + 1];
     for (unsigned i = 0; i < 4000; i++) {
         size_t n = 0, parts = 1 + i % 20, len = i % 7 ? 1 + i % 255 : 30 + i % 90;
-        for (size_t k = 0; k < parts && k < INTERP__TREE_DEPTH && n + len + 1 < WIRE_PATH_MAX; k++) {
+        if (i % 100 == 1)
+            parts = 16, len = INTERP__NAME_MAX;                    /* as long as there is */
+        for (size_t k = 0; k < parts && k < INTERP__TREE_DEPTH && n + len + (n > 0) <= WIRE_PATH_MAX; k++) {
             if (n)
                 path[n++] = '/';
             memset(path + n, 'a' + (int)k, len);
@@ -259,6 +280,7 @@ TEST(written_and_read)
 TEST(links_that_stay)
 {
     static const struct { const char *path, *target; int stays; } cases[] = {
+        { "/l", "../x", 0 }, { "//d//l", "../x", 1 }, { "//d//l", "../../x", 0 }, { "d/", "../x", 0 }, { "d/l", "..//..", 0 }, { "d/l", "..//./x", 1 },
         { "l", "x", 1 }, { "l", "a/b", 1 }, { "l", ".", 1 }, { "l", "./x", 1 }, { "l", "..", 0 }, { "l", "../x", 0 }, { "l", "/x", 0 }, { "l", "", 0 }, { "d/l", "..", 1 }, { "d/l", "../x", 1 },
         { "d/l", "../../x", 0 }, { "d/e/l", "../../x", 1 }, { "d/l", "./../x", 1 }, { "d/l", "a/../x", 0 }, { "d/l", "../a/..", 0 }, { "l", "a/..", 0 }, { "l", "...", 1 }, { "l", "a\\..\\..\\b", 0 } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -266,5 +288,18 @@ TEST(links_that_stay)
         if (interp__tree_stays(&e) != cases[i].stays)
             tap_fail(__FILE__, __LINE__, "%s -> %s: %d", cases[i].path, cases[i].target, !cases[i].stays);
     }
+}
+TEST(plain_paths)
+{
+    for (const char *const *p = (const char *const[]){ "a", "a/b", "...", "a/...", ".a", "..a/b", "a\nb", "a\\b", " ", NULL }; *p; p++)
+        CHECK(interp__tree_plain(*p, strlen(*p)));
+    for (const char *const *p = (const char *const[]){ "", "/", "/a", "a/", "//", "a//b", ".", "./a", "a/.", "a/./b", "..", "../a", "a/..", "a/../b", NULL }; *p; p++)
+        CHECK(!interp__tree_plain(*p, strlen(*p)));
+    CHECK(!interp__tree_plain("a\0b", 3) && !interp__tree_plain("\0", 1));
+    char part[2 * INTERP__NAME_MAX + 2];
+    memset(part, 'n', sizeof part);
+    part[INTERP__NAME_MAX] = '/';
+    CHECK(interp__tree_plain(part, 2 * INTERP__NAME_MAX + 1) && !interp__tree_plain(part, sizeof part));
+    CHECK(interp__tree_above("a", 1) == 0 && interp__tree_above("a/b/c", 5) == 2);
 }
 TAP_MAIN()
