@@ -239,6 +239,11 @@ static void hand_over(struct interp_session *s)
         interp__call_ring(c);
 }
 
+static int has_news(const struct interp_call *c)
+{
+    return c->done || c->events || c->hold[0].unread || c->hold[1].unread;
+}
+
 static interp_status wait_for(interp_call *c, uint64_t timeout_ms, uint32_t flags, const sigset_t *mask, interp_error **err)
 {
     struct interp_session *in = NULL;
@@ -260,13 +265,13 @@ static interp_status wait_for(interp_call *c, uint64_t timeout_ms, uint32_t flag
     c->refs++;   /* another thread may free the handle, which it must not, but that shall hurt nobody */
     uint64_t end = interp__after(interp__now(), interp__ms(timeout_ms));
     /* a wait that only looks comes to no sleep that would see what is there */
-    if (!c->done && !c->events && !c->unread && c->session && c->session->link)
+    if (!has_news(c) && c->session && c->session->link)
         interp__loop_poll(c->session->link->loop, 0);
-    while (!st && !c->done && !c->events && !c->unread) {
+    while (!st && !has_news(c)) {
         struct interp_session *s = c->session;
         uint64_t now = interp__now();
         interp__session_drive(s, now);
-        if (c->done || c->events || c->unread)
+        if (has_news(c))
             break;
         if (now >= end) {
             st = INTERP_AGAIN;
@@ -285,10 +290,12 @@ static interp_status wait_for(interp_call *c, uint64_t timeout_ms, uint32_t flag
         }
         int interrupted = 0;
         st = fall_asleep(s, c, due, end, mask, &interrupted, err);
-        if (!st && interrupted && flags & INTERP_WAIT_INTR)
+        if (!st && interrupted && flags & INTERP_WAIT_INTR && !has_news(c))
             st = interp__fail(&x->mem, err, INTERP_E_INTR, "signal", "a signal came; call again to go on waiting");
     }
-    c->unread = c->waited = 0;   /* unread: told once, or looked at by now: else nobody would ever wait again */
+    c->waited = 0;
+    if (!st)
+        c->hold[0].unread = c->hold[1].unread = 0;   /* told once: who reads one stream alone waits for that one's news */
     if (in)
         hand_over(in);
     interp__call_unref(c);

@@ -352,7 +352,12 @@ struct interp_event {
     char data[];                                   /* NUL behind */
 };
 /* Output of one stream that waits to be read by offset (hold_output). */
-struct interp__hold { struct interp__buf data; uint64_t base; uint32_t raw; };   /* base: offset of its first byte; raw: bytes of the guest's whose credit it holds back */
+struct interp__hold {
+    struct interp__buf data;
+    uint64_t base;                                 /* offset of its first byte */
+    uint32_t raw;                                  /* bytes of the guest's whose credit it holds back */
+    uint8_t unread;                                /* there is more than the reader has seen to the end, or was told of */
+};
 struct interp_call {
     interp_ctx *ctx;
     struct interp_session *session;
@@ -375,7 +380,6 @@ struct interp_call {
     uint64_t last_seq;
     struct interp__hold hold[2];
     uint8_t holding;                               /* hold_output, until the reader lets go */
-    uint8_t unread;                                /* held output came since the reader last looked */
     uint8_t read_by_offset;                        /* somebody asks for output while it runs: what redaction holds back is not for the end only */
     struct interp__exec *exec;
     struct interp__kernel *kernel;                 /* restart */

@@ -18,7 +18,7 @@ int interp__hold_put(struct interp_call *c, int stream, uint64_t offset, const u
         h->data.bad = 0;   /* without memory it is a gap */
     }
     if (n) {
-        c->unread = 1;
+        h->unread = 1;
         interp__call_news(c);
     }
     if (ending || !h->data.len)
@@ -51,6 +51,13 @@ static void taken(struct interp_call *c, int i, uint64_t offset)
     }
     if (h->data.len <= WIRE_WINDOW / 4)
         give_back(c, i);
+}
+
+/* He has read up to offset; of what came in meanwhile, of either stream, he will be told. */
+static void seen(struct interp__hold *h, uint64_t offset)
+{
+    if (!h->data.len || offset >= h->base + h->data.len)
+        h->unread = 0;
 }
 
 /* ---- API */
@@ -117,9 +124,10 @@ interp_status interp_call_output(interp_call *c, int32_t stream, uint64_t offset
     else if (!all && (!buf || !size || !n))
         st = interp__fail(&c->ctx->mem, err, INTERP_E_INVAL, "argument", "interp_call_output: there is no room to read to");
     else if (all) {
-        c->holding = c->unread = 0;
+        c->holding = 0;
         for (int i = 0; i < 2; i++) {
             give_back(c, i);
+            c->hold[i].unread = 0;
             interp__buf_free(&c->hold[i].data);
         }
         if (n)
@@ -134,7 +142,7 @@ interp_status interp_call_output(interp_call *c, int32_t stream, uint64_t offset
         *n = read_at(c, stream - 1, offset, buf, size, &from);
         if (at)
             *at = from;
-        c->unread = 0;
+        seen(&c->hold[stream - 1], from + *n);
         if (!*n)
             st = c->done ? INTERP_DONE : INTERP_AGAIN;
     }

@@ -182,6 +182,38 @@ TEST(redacted_by_offset)
     free_box(&b);
 }
 
+/* What a look at one stream finds of the other is told by the wait after it, and so is what a reader's buffer had no room for. */
+TEST(a_look_hides_nothing)
+{
+    struct box b = new_box(NULL);
+    EXPECT_RUN(b.s, "bash", ":", "");
+    interp_call *k = start_exec(&b, "bash", "printf 'prompt> '; read a; printf 'more> ' >&2; read b; echo once more; read c; true", "{\"interactive\":1,\"hold_output\":1,\"timeout_ms\":600000}");
+    char buf[64];
+    size_t n = 0, taken;
+    for (int stream = 1; stream <= 2; stream++) {
+        interp_status st = INTERP_AGAIN;
+        usleep(500000);   /* it is there by now, usually, and nobody has driven */
+        IS(interp_call_output(k, 3 - stream, stream == 1 ? 0 : 8, buf, sizeof buf, &n, NULL, ERR), INTERP_AGAIN);
+        OK(interp_call_wait(k, 30000, 0, ERR));
+        CHECK_INT(interp_call_output(k, stream, 0, buf, 3, &n, NULL, ERR), INTERP_OK);
+        CHECK_MEM(buf, stream == 1 ? "pro" : "mor", 3);
+        for (int i = 0; i < 3000 && st == INTERP_AGAIN && (st = interp_call_output(k, stream, 3, buf, sizeof buf, &n, NULL, ERR)) == INTERP_AGAIN; i++)
+            (void)interp_call_wait(k, 10, 0, NULL);
+        CHECK(n >= 1 && n <= 5);
+        IS(interp_call_wait(k, 100, 0, ERR), INTERP_AGAIN);   /* told, and read: no news */
+        OK(interp_call_write(k, "x\n", 2, &taken, ERR));
+    }
+    /* a reader with a small buffer who finds news in his look, and leaves some of it */
+    usleep(500000);
+    CHECK(interp_call_output(k, INTERP_STREAM_STDOUT, 8, buf, 1, &n, NULL, NULL) >= 0);
+    OK(interp_call_wait(k, 30000, 0, ERR));
+    OK(interp_call_write_end(k, ERR));
+    interp_result *r = finish_exec(k);
+    EXPECT_OK(r);
+    interp_result_free(r);
+    free_box(&b);
+}
+
 TEST(output_arguments)
 {
     struct box b = new_box(NULL);

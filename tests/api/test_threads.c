@@ -251,6 +251,58 @@ TEST(a_signal_ends_the_sleep)
     free_box(&b);
 }
 
+static _Atomic int in_handler, let_go;
+static void on_signal_and_stay(int sig)
+{
+    (void)sig;
+    in_handler = 1;
+    while (!let_go)
+        usleep(1000);
+}
+static void *wait_interrupted(void *p)
+{
+    struct run *r = p;
+    r->asleep = 1;
+    r->status = interp_call_wait(r->call, 60000, INTERP_WAIT_INTR, NULL);
+    return NULL;
+}
+/* News that another thread takes in while a signal ends the sleep is not lost: the wait tells of it instead. */
+TEST(a_signal_hides_no_news)
+{
+    struct box b = new_box(NULL);
+    struct run r = { .s = b.s, .x = b.x, .call = start(b.s, b.x, "a", UNTIL("f1") "; sleep 600", "{\"hold_output\":1,\"timeout_ms\":600000}") };
+    struct sigaction sa = { .sa_handler = on_signal_and_stay };
+    sigaction(SIGUSR1, &sa, NULL);
+    REQUIRE(pthread_create(&r.thread, NULL, wait_interrupted, &r) == 0);
+    until_asleep(&r);
+    pthread_kill(r.thread, SIGUSR1);
+    while (!in_handler)
+        usleep(1000);
+    /* that thread has the poll set and does not come back: this one only looks, again and again */
+    interp_call *c = start(b.s, b.x, "b", "touch /tmp/f1; sleep 0.5", NULL);
+    const interp_event *e;
+    interp_status st = INTERP_AGAIN;
+    while (st != INTERP_DONE) {
+        st = interp_call_next(c, &e);
+        if (st == INTERP_AGAIN)
+            (void)interp_call_wait(c, 0, 0, NULL);
+        usleep(1000);
+    }
+    let_go = 1;
+    pthread_join(r.thread, NULL);
+    if (r.status == INTERP_E_INTR)   /* the look came before the output did */
+        OK(interp_call_wait(r.call, 20000, 0, ERR));
+    else
+        CHECK_INT(r.status, INTERP_OK);
+    char buf[16];
+    size_t n = 0;
+    OK(interp_call_output(r.call, INTERP_STREAM_STDOUT, 0, buf, sizeof buf, &n, NULL, ERR));
+    CHECK_MEM(buf, "f1\n", 3);
+    interp_call_free(c);
+    interp_call_free(r.call);
+    free_box(&b);
+}
+
 static _Atomic long pieces;
 static void *counted(void *userdata, void *p, size_t old_size, size_t new_size)
 {
