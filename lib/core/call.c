@@ -465,11 +465,14 @@ void interp_call_free(interp_call *c)
     if (!c || interp__in_callback())
         return;
     if (interp__forked(c->ctx)) {   /* memory only */
+        struct interp_session *alone = c->session && c->session->unseen ? c->session : NULL;
         interp__call_forked(c);
         if (c->refs > 1)
             c->refs--;
         else
             interp__call_unref(c);
+        if (alone)
+            interp__session_forked(alone);
         return;
     }
     struct interp_session *s = c->session;
@@ -484,13 +487,10 @@ void interp_call_free(interp_call *c)
         interp__session_unref(s);
         return;
     }
-    int unseen = s->unseen;
     interp__call_drop(s, c);
     interp__session_flush(s);
     interp__loop_poke(&s->ctx->loop);
     interp__session_leave(s);
-    if (unseen)
-        interp_session_close(s);
 }
 
 void interp__call_drop(struct interp_session *s, struct interp_call *c)

@@ -517,6 +517,7 @@ struct interp_session {
     uint8_t hello_sent, welcomed, in_drive;
     uint8_t outlived;                              /* its lifetime was over: what ran has timed out */
     uint8_t unseen;                                /* no session of the host's: it carries a gc or probe call, and goes with it */
+    uint8_t over;                                  /* nobody has its handle any more: only references keep it */
     struct wire_welcome welcome;
     struct interp_call *calls;
     uint8_t baseline;                              /* the sandbox remembers what the workspace looks like: 1 all of it, 2 not all */
@@ -545,7 +546,10 @@ struct interp_session {
 
 /* session.c */
 int  interp__session_take(struct interp_session *s, int wait);                 /* its turn, or the loop's guard: 0, or -1. wait: until other threads have let go of it */
-void interp__session_leave(struct interp_session *s);                          /* lets go of it; does what was marked meanwhile; a sleeper who must do something earlier hears of it */
+void interp__session_leave(struct interp_session *s);                          /* lets go of it; does what was marked meanwhile; a sleeper who must do something earlier hears of it. An unneeded one ends with it */
+int  interp__session_unneeded(const struct interp_session *s);                 /* whoever has its turn ends it */
+void interp__session_end(struct interp_session *s, int inside);                /* the end of its handle, never waits; inside: gives its turn back, too. What has not ended of its sandbox is the reaper's */
+void interp__session_forked(struct interp_session *s);                         /* the same in a child: frees memory and nothing else */
 void interp__session_mark(struct interp_session *s);                           /* work for drive: does it, or leaves it to the thread that is inside */
 struct interp_session *interp__session_unclosed(interp_ctx *x);                 /* one whose sandbox has not ended, with a reference */
 struct interp_session *interp__session_unshut(interp_ctx *x);                   /* a session not shut down yet, with a reference; NULL: none left */

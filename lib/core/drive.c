@@ -274,8 +274,12 @@ interp_status interp_ctx_dispatch(interp_ctx *x, interp_error **err)
     interp__loop_poll(&x->loop, 0);
     x->dispatching = 1;
     uint64_t now = interp__now(), due = INTERP__NEVER;
-    for (struct interp_session *s = x->sessions; s; s = s->next)
+    for (struct interp_session *s = x->sessions, *next; s; s = next) {
         interp__session_drive(s, now);
+        next = s->next;
+        if (interp__session_unneeded(s))
+            interp__session_end(s, 0);
+    }
     interp__reap(x, now);
     for (struct interp_session *s = x->sessions; s; s = s->next)
         due = interp__min(due, interp__session_due(s));

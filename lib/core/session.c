@@ -21,15 +21,21 @@ int interp__session_take(struct interp_session *s, int wait)
     return 0;
 }
 
-static void let_go(struct interp_session *s)
+/* 1: s is over with that, and may be gone. */
+static int let_go(struct interp_session *s)
 {
+    if (interp__session_unneeded(s)) {
+        interp__session_end(s, 1);
+        return 1;
+    }
     if (is_loop(s)) {
         interp__leave(&s->ctx->guard);
-        return;
+        return 0;
     }
     if (s->sleeper && interp__session_due(s) < s->until)
         interp__call_ring(s->sleeper);
     interp__turn_end(&s->turn);
+    return 0;
 }
 
 interp_status interp__session_enter(struct interp_session *s, interp_error **err)
@@ -48,14 +54,15 @@ static void see_to_marks(struct interp_session *s)
     while (atomic_load(&s->marked) && !(is_loop(s) ? interp__enter_ours(&s->ctx->guard) : interp__turn_take(&s->turn, 0))) {
         atomic_store(&s->marked, 0);
         interp__session_drive(s, interp__now());
-        let_go(s);
+        if (let_go(s))
+            return;
         atomic_thread_fence(memory_order_seq_cst);
     }
 }
 void interp__session_leave(struct interp_session *s)
 {
-    let_go(s);
-    see_to_marks(s);
+    if (!let_go(s))
+        see_to_marks(s);
 }
 void interp__session_mark(struct interp_session *s)
 {
@@ -575,7 +582,7 @@ interp_status interp_session_close_start(interp_session *s, interp_call **call, 
     return st;
 }
 
-static void free_forked(struct interp_session *s)
+void interp__session_forked(struct interp_session *s)
 {
     interp_ctx *x = s->ctx;
     for (struct interp_session **p = &x->sessions; *p; p = &(*p)->next)
@@ -598,25 +605,16 @@ static void free_forked(struct interp_session *s)
     interp__session_unref(s);
 }
 
-interp_session *interp_session_close(interp_session *s)
+/* Nobody sees it, and its only call has been freed. */
+int interp__session_unneeded(const struct interp_session *s)
 {
-    if (!s || interp__in_callback())
-        return NULL;
+    return s->unseen && !s->over && (!s->calls || s->calls->abandoned);
+}
+
+void interp__session_end(struct interp_session *s, int inside)
+{
     interp_ctx *x = s->ctx;
-    if (interp__forked(x)) {
-        free_forked(s);
-        return NULL;
-    }
-    int inside = !interp__session_take(s, 1);   /* exclusive by contract; in a LOOP context the loop's own thread */
-    atomic_store(&s->shut, 1);
-    uint64_t now = interp__now(), end = interp__after(now, interp__ms(s->v.close_timeout));
-    interp__session_drive(s, now);
-    /* a LOOP context finishes it in the loop, while there is one */
-    while (s->link && (!(x->flags & INTERP_CTX_LOOP) || atomic_load(&x->freed)) && !s->link->closed && (now = interp__now()) < end) {
-        uint64_t due = interp__session_due(s);
-        interp__loop_poll(s->link->loop, due <= now ? 0 : interp__min(due, end));
-        interp__session_drive(s, interp__now());
-    }
+    s->over = 1;
     leave_list(s);
     while (s->calls) {
         struct interp_call *c = s->calls;
@@ -648,6 +646,28 @@ interp_session *interp_session_close(interp_session *s)
     if (inside && x->flags & INTERP_CTX_LOOP)
         interp__leave(&x->guard);
     interp__ctx_unref(x);
+}
+
+interp_session *interp_session_close(interp_session *s)
+{
+    if (!s || interp__in_callback())
+        return NULL;
+    interp_ctx *x = s->ctx;
+    if (interp__forked(x)) {
+        interp__session_forked(s);
+        return NULL;
+    }
+    int inside = !interp__session_take(s, 1);   /* exclusive by contract; in a LOOP context the loop's own thread */
+    atomic_store(&s->shut, 1);
+    uint64_t now = interp__now(), end = interp__after(now, interp__ms(s->v.close_timeout));
+    interp__session_drive(s, now);
+    /* a LOOP context finishes it in the loop, while there is one */
+    while (s->link && (!(x->flags & INTERP_CTX_LOOP) || atomic_load(&x->freed)) && !s->link->closed && (now = interp__now()) < end) {
+        uint64_t due = interp__session_due(s);
+        interp__loop_poll(s->link->loop, due <= now ? 0 : interp__min(due, end));
+        interp__session_drive(s, interp__now());
+    }
+    interp__session_end(s, inside);
     return NULL;
 }
 

@@ -5,12 +5,15 @@
 /* A backend whose slots do what `plan` says, at once or when they are driven next. */
 struct plan {
     int gc, probe;              /* slots that are there */
-    int later, fails, never, knows;
+    _Atomic int never;
+    int later, fails, knows;
+    int slow;                   /* its end is told by the next slot, which does not return before `go` */
+    _Atomic int inside, go;
     int removes;                /* things that gc tells of */
-    int opens, closes, abandons;
+    _Atomic int opens, closes, abandons;
     char image[64];
 };
-struct box { struct plan *p; const interp_host_ops *h; interp_link *l; int task, told; };
+struct box { struct plan *p; const interp_host_ops *h; interp_link *l; int task, told, closing; };
 
 static void finish(struct box *b)
 {
@@ -36,7 +39,7 @@ static interp_status begin(void *backend, const interp_host_ops *h, interp_link 
     struct box *b = h->realloc(l, NULL, 0, sizeof *b);
     const char *json;
     size_t n;
-    *b = (struct box){ p, h, l, task, 0 };
+    *b = (struct box){ p, h, l, task, 0, 0 };
     *inst = b;
     p->opens++;
     snprintf(p->image, sizeof p->image, "%s", spec->image);
@@ -51,7 +54,6 @@ static interp_status begin(void *backend, const interp_host_ops *h, interp_link 
 static interp_status plan_open(void *backend, const interp_host_ops *h, interp_link *l, const interp_spec *s, void **inst) { return begin(backend, h, l, s, inst, 0); }
 static interp_status plan_gc(void *backend, const interp_host_ops *h, interp_link *l, const interp_spec *s, void **inst) { return begin(backend, h, l, s, inst, 1); }
 static interp_status plan_probe(void *backend, const interp_host_ops *h, interp_link *l, const interp_spec *s, void **inst) { return begin(backend, h, l, s, inst, 2); }
-static void plan_advance(void *inst) { finish(inst); }
 static interp_status plan_read(void *inst, void *buf, size_t cap, size_t *n) { (void)inst; (void)buf; (void)cap; (void)n; return INTERP_AGAIN; }
 static interp_status plan_write(void *inst, const void *buf, size_t len, size_t *n) { (void)inst; (void)buf; *n = len; return INTERP_OK; }
 static interp_status plan_kill(void *inst) { (void)inst; return INTERP_OK; }
@@ -65,15 +67,39 @@ static void plan_end(void *inst, int closed)
     if (closed)
         h->notify(l, INTERP_LINK_CLOSED);
 }
-static void plan_close(void *inst) { plan_end(inst, 1); }
+static void plan_advance(void *inst)
+{
+    struct box *b = inst;
+    if (!b->closing) {
+        finish(b);
+        return;
+    }
+    b->p->inside = 1;
+    while (!b->p->go)
+        tap_sleep_ms(1);
+    plan_end(b, 1);
+}
+static void plan_close(void *inst)
+{
+    struct box *b = inst;
+    b->closing = b->p->slow;
+    if (b->closing)
+        b->h->again(b->l);
+    else
+        plan_end(b, 1);
+}
 static void plan_abandon(void *inst) { plan_end(inst, 0); }
 
-static interp_ctx *plan_ctx(uint32_t flags, struct plan *p)
+static void plan_add(interp_ctx *x, struct plan *p)
 {
-    interp_ctx *x = new_ctx(flags);
     interp_backend_ops ops = { .struct_size = sizeof ops, .name = "plan", .open = plan_open, .advance = plan_advance, .read = plan_read, .write = plan_write, .kill = plan_kill,
                                .close = plan_close, .abandon = plan_abandon, .gc = p->gc ? plan_gc : NULL, .probe = p->probe ? plan_probe : NULL };
     NEED(interp_ctx_add_backend(x, &ops, p, NULL, ERR));
+}
+static interp_ctx *plan_ctx(uint32_t flags, struct plan *p)
+{
+    interp_ctx *x = new_ctx(flags);
+    plan_add(x, p);
     return x;
 }
 static interp_config *plan_config(interp_ctx *x, const char *more)
@@ -200,6 +226,138 @@ TEST(probe)
         interp_ctx_free(x);
         CHECK_INT(p.closes, p.opens);
     }
+}
+
+struct helper { interp_ctx *x; interp_cancel *stop; pthread_t thread; };
+static void *run_helper(void *p)
+{
+    struct helper *h = p;
+    OK(interp_ctx_run(h->x, h->stop, ERR));
+    api_drop();
+    return NULL;
+}
+
+/* Freed while another thread is at work for it: it goes all the same, and the free does not wait. */
+TEST(freed_under_a_helper)
+{
+    struct plan p = { .gc = 1, .slow = 1 };
+    interp_ctx *x = plan_ctx(0, &p);
+    interp_config *c = plan_config(x, "");
+    struct helper h = { .x = x };
+    interp_call *k = NULL;
+    NEED(interp_cancel_new(x, &h.stop, ERR));
+    int before = count_fds();
+    NEED(interp_ctx_gc_start(x, c, &k, ERR));
+    wait_done(k);
+    REQUIRE(pthread_create(&h.thread, NULL, run_helper, &h) == 0);
+    while (!p.inside)
+        tap_sleep_ms(1);
+    interp_call_free(k);
+    CHECK_INT(p.closes, 0);
+    p.go = 1;
+    interp_cancel_fire(h.stop);
+    pthread_join(h.thread, NULL);
+    CHECK_INT(p.closes, 1);
+    CHECK_INT(count_fds(), before);
+    interp_cancel_free(h.stop);
+    interp_config_free(c);
+    interp_ctx_free(x);
+    CHECK_INT(p.abandons, 0);
+}
+
+/* The same in a loop, whose thread is in a slot. */
+TEST(freed_under_a_loop)
+{
+    struct plan p = { .gc = 1, .slow = 1 };
+    interp_ctx *x = plan_ctx(INTERP_CTX_LOOP, &p);
+    interp_config *c = plan_config(x, "");
+    interp_call *k = NULL, *named;
+    int before = count_fds();
+    NEED(interp_ctx_gc_start(x, c, &k, ERR));
+    (void)interp_ctx_dispatch(x, NULL);
+    while (interp_ctx_next(x, &named) == INTERP_OK)
+        CHECK(named == k);
+    interp_call_free(k);
+    CHECK_INT(p.closes, 0);
+    p.go = 1;
+    for (int i = 0; i < 100 && !p.closes; i++)
+        (void)interp_ctx_dispatch(x, NULL);
+    CHECK_INT(p.closes, 1);
+    CHECK_INT(count_fds(), before);
+    interp_config_free(c);
+    interp_ctx_free(x);
+    CHECK_INT(p.abandons, 0);
+}
+
+/* Many, begun, given up and freed beside helpers: in whatever moment, each gives back what it had. */
+TEST(freed_beside_helpers)
+{
+    struct plan p = { .gc = 1, .never = 1 };
+    interp_ctx *x = plan_ctx(0, &p);
+    interp_config *c = plan_config(x, "");
+    struct helper h[3];
+    int before = count_fds();
+    for (int i = 0; i < 3; i++) {
+        h[i].x = x;
+        NEED(interp_cancel_new(x, &h[i].stop, ERR));
+        REQUIRE(pthread_create(&h[i].thread, NULL, run_helper, &h[i]) == 0);
+    }
+    for (int i = 0; i < 3000 / (int)tap_slow(); i++) {
+        interp_call *k = NULL;
+        p.never = i % 2;
+        NEED(interp_ctx_gc_start(x, c, &k, ERR));
+        (void)interp_call_wait(k, 0, 0, NULL);   /* wakes the helpers */
+        interp_call_free(k);
+    }
+    for (int i = 0; i < 3; i++) {
+        interp_cancel_fire(h[i].stop);
+        pthread_join(h[i].thread, NULL);
+        interp_cancel_free(h[i].stop);
+    }
+    CHECK_INT(count_fds(), before);
+    interp_config_free(c);
+    interp_ctx_free(x);
+    CHECK_INT(p.closes, p.opens);
+}
+
+static _Atomic long pieces;
+static void *counted(void *userdata, void *p, size_t old_size, size_t new_size)
+{
+    (void)userdata, (void)old_size;
+    pieces += (new_size != 0) - (p != NULL);
+    if (new_size)
+        return realloc(p, new_size);
+    free(p);
+    return NULL;
+}
+/* A forked child frees all that it has of one that is under way. */
+TEST(forked)
+{
+    struct plan p = { .gc = 1, .never = 1 };
+    interp_call *k = NULL;
+    interp_ctx *x = NULL;
+    NEED(interp_ctx_new_alloc(0, counted, NULL, &x, ERR));
+    plan_add(x, &p);
+    interp_config *c = plan_config(x, "");
+    NEED(interp_ctx_gc_start(x, c, &k, ERR));
+    fflush(stdout);
+    pid_t pid = fork();
+    if (!pid) {
+        interp_call_free(k);
+        interp_config_free(c);
+        interp_ctx_free(x);
+        CHECK_INT(pieces, 0);
+        CHECK_INT(p.abandons, 1);
+        tap_leave(tap_shared->failed);
+    }
+    int status = -1;
+    waitpid(pid, &status, 0);
+    CHECK_INT(status, 0);
+    interp_call_free(k);
+    interp_config_free(c);
+    interp_ctx_free(x);
+    CHECK_INT(p.closes, 1);
+    CHECK_INT(pieces, 0);
 }
 
 TEST(unknown_options)
