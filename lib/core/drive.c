@@ -15,8 +15,10 @@ void interp__session_flush(struct interp_session *s)
             interp__session_gone(s, NULL);
             return;
         }
-        if (!s->out.len && !s->nlent)
+        if (!s->out.len && !s->nlent) {
+            interp__peer_rest(s);
             return;
+        }
         size_t n = 0, most = s->out.len ? s->out.len - s->out_at : s->nlent;
         interp_status st = l->backend->ops.write(l->inst, s->out.len ? s->out.p + s->out_at : s->lent, most, &n);
         if (st == INTERP_AGAIN)
