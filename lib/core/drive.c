@@ -240,7 +240,7 @@ uint64_t interp__session_due(const struct interp_session *s)
             due = interp__min(due, interp__exec_idle_due(c->exec));
             if (c->exec->sent)
                 due = interp__min(due, interp__min(c->exec->deadline, interp__exec_silent_due(c->exec)));
-            if (!c->exec->sent || ((c->exec->streaming || c->holding) && !c->exec->ending))
+            if (!c->exec->ending)
                 due = interp__min(due, interp__after(c->exec->started, c->exec->timeout));
         }
         if (c->deadline)

@@ -7,6 +7,7 @@
 
 /* Output that a consumer may leave unpulled once its exec is being ended; more is a gap. */
 #define ENDING_MAX ((size_t)1 << 20)
+#define KILL_MOST_NS (UINT64_C(60) * 1000000000)
 #define READY_NS (UINT64_C(20) * 1000000000)    /* for the start of a one-shot's shell that nobody waits for */
 
 struct interp__exec *interp__exec_by_id(struct interp_session *s, const uint8_t id[WIRE_ID])
@@ -22,6 +23,16 @@ struct interp__exec *interp__exec_by_channel(struct interp_session *s, uint16_t 
         if (c->exec && c->exec->sent && !c->exec->exited && !c->done && channel >= c->exec->base && channel <= c->exec->base + 2)
             return c->exec;
     return NULL;
+}
+
+/* Freeing what a tree held is a part of its end: a nanosecond a byte was measured for files in memory on a busy machine. */
+uint64_t interp__kill_ns(const struct interp_session *s)
+{
+    return interp__min(WIRE_KILL_NS + s->v.memory, KILL_MOST_NS);
+}
+uint64_t interp__killed_by(const struct interp_session *s, uint64_t order)
+{
+    return interp__after(order, interp__kill_ns(s) + INTERP__SLACK_NS);
 }
 
 /* ---- what goes to the kernel */
@@ -247,7 +258,7 @@ uint64_t interp__exec_silent_due(const struct interp__exec *e)
     if (!e->sent || e->ending || e->idle_output == INTERP__NEVER || e->kernel->state != INTERP__KERNEL_ALIVE || c->events || c->current || c->hold[0].raw || c->hold[1].raw ||
         (e->frames.oneshot && e->frames.build != WIRE_BUILD_DONE))
         return INTERP__NEVER;
-    return interp__after(interp__after(e->heard, e->idle_output), interp__after(e->grace, INTERP__SLACK_NS));
+    return interp__killed_by(c->session, interp__after(interp__after(e->heard, e->idle_output), e->grace));
 }
 
 /* Sends it, with a kernel start before it when there is none alive. The agent runs it as soon as the kernel is ready. */
@@ -268,7 +279,7 @@ void interp__exec_send(struct interp_session *s, struct interp__exec *e)
     if (left != INTERP__NEVER) {
         uint64_t end = interp__after(e->started, left);
         left = end > now ? end - now : 1;
-        e->deadline = interp__after(end, interp__after(e->grace, INTERP__SLACK_NS));
+        e->deadline = interp__killed_by(s, interp__after(end, e->grace));
     } else
         e->deadline = INTERP__NEVER;
     if (k->state == INTERP__KERNEL_DEAD)
@@ -308,7 +319,7 @@ void interp__exec_cancel(struct interp_session *s, struct interp__exec *e, int h
     if (e->cancelled > hard)
         return;
     e->cancelled = (uint8_t)(1 + hard);
-    uint64_t bound = interp__after(interp__now(), interp__after(hard ? 0 : e->grace, INTERP__SLACK_NS));
+    uint64_t bound = interp__killed_by(s, interp__after(interp__now(), hard ? 0 : e->grace));
     if (!e->sent) {   /* it waits behind another: nothing has run */
         interp__exec_end(s, e, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_PRESERVED, 0);
         return;

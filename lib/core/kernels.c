@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define STOP_NS UINT64_C(10000000000)
+#define STOP_NS UINT64_C(10000000000)   /* beside what a kill may take */
 
 /* Both end the kernel's tree; the call is done when the agent has proved it. */
 static interp_status stop_start(interp_session *s, const char *language, const char *kernel, int32_t kind, interp_call **call, interp_error **err)
@@ -27,7 +27,7 @@ static interp_status stop_start(interp_session *s, const char *language, const c
         st = interp__nomem(err);
     if (!st) {
         c->kernel = k;
-        c->deadline = interp__after(interp__now(), STOP_NS);
+        c->deadline = interp__killed_by(s, interp__after(interp__now(), STOP_NS));
         k->doomed = kind == INTERP_CALL_KERNEL_DELETE;
         if (!k->stopping) {
             interp__audit_kill(s, k->current, "kernel", k->doomed ? "delete" : "restart");

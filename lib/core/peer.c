@@ -34,7 +34,7 @@ void interp__peer_hello(struct interp_session *s)
     struct wire_out o = { b, b + sizeof b, 0 };
     struct wire_hello m = { .version_min = WIRE_VERSION, .version_max = WIRE_VERSION, .lease_ns = interp__ms(s->v.session_idle),
                             .watch_bytes = interp__link_reached_is(s->link, "memory", "cgroup") ? 0 : s->v.memory, .umask = 022, .pids = (uint32_t)s->v.pids,
-                            .lifetime_ns = interp__ms(s->v.lifetime) };
+                            .lifetime_ns = interp__ms(s->v.lifetime), .kill_ns = interp__kill_ns(s) };
     memcpy(m.session, s->id_bytes, WIRE_ID);
     interp__wire_put_hello(&o, &m);
     interp__peer_frame(s, WIRE_HELLO, 0, 0, b, (size_t)(o.p - b));
@@ -175,7 +175,7 @@ static int data(struct interp_session *s, const struct wire_frame *f)
         if (!e->broken && interp__kframes_feed(&e->frames, f->payload, f->size)) {
             e->broken = 1;   /* the guest's own words: its kernel goes, the session stays */
             interp__kernel_stop(s, e->kernel);
-            e->deadline = interp__min(e->deadline, interp__after(interp__now(), INTERP__SLACK_NS));
+            e->deadline = interp__min(e->deadline, interp__killed_by(s, interp__now()));
         }
         if (e->frames.oneshot)   /* its build is over: its program's silence begins */
             e->heard = interp__now();

@@ -14,7 +14,6 @@
 #define PATH_LEN    512u
 #define RING_SIZE   (WIRE_WINDOW + 4096u)
 #define FILE_RING   (WIRE_PUT_WINDOW + 4096u)
-#define KILL_PROOF  (1000 * MSEC)    /* a supervisor that can't prove the end of its tree by then says so */
 
 /* ---- boot.c, root.c, lock.c (boot_none.c has stand-ins) */
 struct boot_facts {
@@ -40,7 +39,7 @@ struct agent {
     struct boot_facts facts;
     int ep, sigfd, workspace, pid, init;      /* init: we are PID 1 */
     uint64_t now;                             /* monotonic, of this turn of the loop */
-    uint64_t lease_ns, watch_bytes, last_frame, life_end;
+    uint64_t lease_ns, watch_bytes, last_frame, life_end, kill_ns;      /* kill_ns: a supervisor that can't prove the end of its tree by then says so */
     uint32_t umask, pids;
     uint8_t  greeted;
     char     run[96];                         /* RUN_DIR, or what stands in for it */

@@ -107,7 +107,7 @@ static uint64_t lease_end(void)
         if (k->x.phase) {
             if (k->x.timeout > UINT64_MAX / 4 || k->x.grace > UINT64_MAX / 4)
                 return UINT64_MAX;
-            uint64_t t = A.last_frame + k->x.timeout + k->x.grace + 10 * NSEC;
+            uint64_t t = A.last_frame + k->x.timeout + k->x.grace + A.kill_ns + 10 * NSEC;
             end = t > end ? t : end;
         }
     uint64_t patience = workers_patience();

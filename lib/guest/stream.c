@@ -161,6 +161,7 @@ static void hello(const struct wire_frame *f)
     A.lease_ns = h.lease_ns;
     A.life_end = h.lifetime_ns < UINT64_MAX - A.now ? A.now + h.lifetime_ns : UINT64_MAX;
     A.watch_bytes = A.facts.cg_peak < 0 ? h.watch_bytes : 0;
+    A.kill_ns = h.kill_ns < WIRE_KILL_NS ? WIRE_KILL_NS : min64(h.kill_ns, UINT64_MAX / 4);
     A.umask = h.umask;
     A.pids = h.pids;
     struct wire_welcome w = {

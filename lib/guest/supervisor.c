@@ -70,7 +70,7 @@ static void kill_round(void)
 
 static _Noreturn void end_tree(void)
 {
-    uint64_t until = now_ns() + KILL_PROOF;
+    uint64_t until = now_ns() + A.kill_ns;
     int reported = 0;
     told = 1;
     for (int more = 1; more;) {

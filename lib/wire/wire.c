@@ -228,6 +228,7 @@ int interp__wire_get_hello(const struct wire_frame *f, struct wire_hello *m)
     m->umask = interp__wire_u32(&i);
     m->pids = interp__wire_u32(&i);
     m->lifetime_ns = interp__wire_u64(&i);
+    m->kill_ns = interp__wire_u64(&i);
     return i.bad ? -1 : 0;
 }
 void interp__wire_put_hello(struct wire_out *o, const struct wire_hello *m)
@@ -242,6 +243,7 @@ void interp__wire_put_hello(struct wire_out *o, const struct wire_hello *m)
     interp__wire_put_u32(o, m->umask);
     interp__wire_put_u32(o, m->pids);
     interp__wire_put_u64(o, m->lifetime_ns);
+    interp__wire_put_u64(o, m->kill_ns);
 }
 
 int interp__wire_get_welcome(const struct wire_frame *f, struct wire_welcome *m)

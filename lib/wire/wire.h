@@ -16,6 +16,7 @@
 #define WIRE_CHANNEL_FIRST 16u
 #define WIRE_ID          16u
 #define WIRE_FOREVER     UINT64_MAX
+#define WIRE_KILL_NS     UINT64_C(1000000000)   /* the least that a tree's end is given to be proven */
 
 enum wire_type {
     WIRE_HELLO = 1, WIRE_WELCOME = 2, WIRE_CREDIT = 3, WIRE_DATA = 4, WIRE_NOP = 5, WIRE_FATAL = 6, WIRE_BYE = 7,
@@ -104,7 +105,7 @@ void     interp__wire_put_string(struct wire_out *o, const void *p, size_t n);  
 
 /* ---- messages with many fields: one reader and one writer each. Readers return 0, or -1 for a malformed payload. */
 struct wire_identity { uint64_t inode, mtime_ns, ctime_ns, size; };
-struct wire_hello { uint16_t version_min, version_max; uint32_t capabilities, umask, pids; uint8_t session[WIRE_ID], secret[WIRE_ID]; uint64_t lease_ns, watch_bytes, lifetime_ns; };
+struct wire_hello { uint16_t version_min, version_max; uint32_t capabilities, umask, pids; uint8_t session[WIRE_ID], secret[WIRE_ID]; uint64_t lease_ns, watch_bytes, lifetime_ns, kill_ns; };
 struct wire_welcome { uint16_t version, arch; uint32_t capabilities, uid; uint8_t ids, landlock, scoped, memory; };
 struct wire_ready_msg { uint16_t kernel; uint8_t status, restored; int32_t exit_code, signal; struct wire_identity id; struct wire_str path, info, text; };
 struct wire_exec { uint8_t id[WIRE_ID]; uint16_t kernel, base, rows, columns; uint32_t flags, number, token, code_bytes; uint64_t timeout_ns, grace_ns, cpu_ns, idle_ns, build_ns; struct wire_str prefix; };

@@ -84,8 +84,8 @@ class Host:
     def send(self, kind, payload=b"", channel=0, flags=0):
         self.raw(self.frame(kind, payload, channel, flags))
 
-    def hello(self, lease=0, watch=0, lo=1, hi=1, lifetime=FOREVER):
-        self.send(HELLO, struct.pack("<HHI16s16sQQIIQ", lo, hi, 0, b"s" * 16, b"", lease, watch, 0o022, 0, lifetime))
+    def hello(self, lease=0, watch=0, lo=1, hi=1, lifetime=FOREVER, kill=SEC):
+        self.send(HELLO, struct.pack("<HHI16s16sQQIIQQ", lo, hi, 0, b"s" * 16, b"", lease, watch, 0o022, 0, lifetime, kill))
 
     def _pull(self, timeout):
         while True:

@@ -11,7 +11,8 @@
      sleep N         N ms                                  die          closes the stream
      crash           the kernel process dies by signal 11  json TEXT    the final frame carries TEXT as its JSON
      kframe HEX      raw bytes on the kernel channel       bad WORD     breaks the protocol in the way that WORD names (see bad_frame)
-     requests N      N REQUEST frames, reading nothing     kready N     N kernel frames of type r with 1 MiB of JSON each */
+     requests N      N REQUEST frames, reading nothing     kready N     N kernel frames of type r with 1 MiB of JSON each
+     slow N          waits for an order to end it, and has proof of that only N ms later */
 #ifndef INTERP_TESTS_FAKE_H
 #define INTERP_TESTS_FAKE_H
 #include "api.h"
@@ -55,7 +56,7 @@ struct fake_agent {
     uint32_t credit[3];             /* of base, base + 1, base + 2 of the exec that runs */
     struct wire_exec e;
     char prefix[8];
-    int running, interrupted, hard, dead, closed;
+    int running, interrupted, hard, dead, closed, slow;
     uint8_t *code;
     size_t ncode;
     uint64_t nstdin;
@@ -130,6 +131,18 @@ static void fake_file(struct fake_agent *a, const struct wire_file *m)
     interp__wire_put_file_done(&o, &d);
     fake_send(a, WIRE_FILE_DONE, 0, 0, b, (size_t)(o.p - b));
 }
+static void fake_exit(struct fake_agent *a, uint8_t how, uint8_t word, int32_t code, int32_t sig)
+{
+    uint8_t b[128];
+    struct wire_out o = { b, b + sizeof b, 0 };
+    struct wire_exit x = { .how = how, .status = word, .interrupted = (uint8_t)a->interrupted, .exit_code = code, .signal = sig, .wall_ns = 1000, .cpu_ns = 1000,
+                           .memory_peak = UINT64_MAX, .flags = WIRE_EXIT_RAN };
+    x.kernel_state = how == WIRE_HOW_FINAL ? WIRE_KERNEL_ALIVE : WIRE_KERNEL_PROVEN;
+    memcpy(x.id, a->e.id, WIRE_ID);
+    interp__wire_put_exit(&o, &x);
+    a->running = 0;
+    fake_send(a, WIRE_EXIT, 0, 0, b, (size_t)(o.p - b));
+}
 /* Takes one frame in; blocks for it up to ms (-1: for ever). 1 one was taken, 0 none, -1 the stream is over. */
 static int fake_frame(struct fake_agent *a, int ms)
 {
@@ -183,6 +196,10 @@ static int fake_frame(struct fake_agent *a, int ms)
     }
     case WIRE_KERNEL_STOP: {
         uint8_t b[3];
+        if (a->slow && a->running) {
+            tap_sleep_ms((unsigned)a->slow);
+            fake_exit(a, WIRE_HOW_STOPPED, WIRE_WORD_NONE, -1, 9);
+        }
         struct wire_out o = { b, b + sizeof b, 0 };
         interp__wire_put_u16(&o, interp__wire_u16(&i));
         interp__wire_put_u8(&o, 1);
@@ -265,18 +282,6 @@ static void fake_kframe(struct fake_agent *a, uint8_t type, uint8_t status, cons
     fake_data(a, 0, h, sizeof h);
     fake_data(a, 0, json, strlen(json));
     fake_data(a, 0, bin, nbin);
-}
-static void fake_exit(struct fake_agent *a, uint8_t how, uint8_t word, int32_t code, int32_t sig)
-{
-    uint8_t b[128];
-    struct wire_out o = { b, b + sizeof b, 0 };
-    struct wire_exit x = { .how = how, .status = word, .interrupted = (uint8_t)a->interrupted, .exit_code = code, .signal = sig, .wall_ns = 1000, .cpu_ns = 1000,
-                           .memory_peak = UINT64_MAX, .flags = WIRE_EXIT_RAN };
-    x.kernel_state = how == WIRE_HOW_FINAL ? WIRE_KERNEL_ALIVE : WIRE_KERNEL_PROVEN;
-    memcpy(x.id, a->e.id, WIRE_ID);
-    interp__wire_put_exit(&o, &x);
-    a->running = 0;
-    fake_send(a, WIRE_EXIT, 0, 0, b, (size_t)(o.p - b));
 }
 /* Breaks the protocol. */
 static void fake_bad(struct fake_agent *a, const char *word)
@@ -393,6 +398,16 @@ static void fake_run(struct fake_agent *a)
                 fake_kframe(a, 'f', WIRE_WORD_INTERRUPTED, "{}", NULL, 0);
                 fake_exit(a, WIRE_HOW_FINAL, WIRE_WORD_INTERRUPTED, -1, 0);
             }
+            break;
+        } else if (!strncmp(w, "slow", 4)) {
+            a->slow = atoi(arg);
+            while (a->running && !a->interrupted && fake_frame(a, -1) >= 0)
+                ;
+            if (a->running && a->interrupted) {
+                tap_sleep_ms((unsigned)a->slow);
+                fake_exit(a, WIRE_HOW_KILLED, WIRE_WORD_NONE, -1, 9);
+            }
+            a->slow = 0;
             break;
         } else if (!strncmp(w, "deaf", 4)) {
             while (fake_frame(a, -1) >= 0)

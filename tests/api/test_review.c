@@ -367,4 +367,36 @@ TEST(cancelled_before_it_began)
     interp_ctx_free(o.x);
 }
 
+/* Much memory takes its time to be given back, and that is a part of a kill: neither a hard cancel nor a kernel that broke its framing ends more than the kernel for it. */
+TEST(slow_kills)
+{
+    struct fake b = { .opens = 0 };
+    struct box o = box_of(&b, 0, ",\"memory_bytes\":17179869184,\"workspace_bytes\":1048576");
+    static const struct { const char *code, *cause; int fires, outcome; } row[] = {
+        { "slow 2500", "", 2, INTERP_OUTCOME_CANCELLED },
+        { "slow 2500", "", 1, INTERP_OUTCOME_CANCELLED },
+        { "kframe ffffffffffffffff6600000000000000;slow 2500", "protocol", 0, INTERP_OUTCOME_CRASHED },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct later l[2];
+        interp_cancel *t = NULL;
+        interp_result *r = NULL;
+        NEED(interp_cancel_new(o.x, &t, ERR));
+        interp_request *q = new_request(o.x, "python", row[i].code, "{\"grace_ms\":100}");
+        NEED(interp_request_set_cancel(q, t, ERR));
+        for (int n = 0; n < row[i].fires; n++)
+            later_start(&l[n], 100000, fire, t);
+        NEED(interp_session_exec(o.s, q, &r, ERR));
+        for (int n = 0; n < row[i].fires; n++)
+            later_join(&l[n]);
+        EXPECT(r, row[i].outcome, row[i].cause, INTERP_STATE_RESET);
+        interp_result_free(r);
+        interp_request_free(q);
+        interp_cancel_free(t);
+        EXPECT_RUN(o.s, "python", "print still here", "still here\n");
+    }
+    interp_session_close(o.s);
+    interp_ctx_free(o.x);
+}
+
 TAP_MAIN()

@@ -31,7 +31,7 @@ def frames(*items):
 
 IDENT = struct.pack('<QQQQ', 1, 2, 3, 4)
 EXEC_ID = bytes(range(16))
-HELLO = struct.pack('<HHI16s16sQQIIQ', 1, 1, 0, b's' * 16, bytes(16), 10 ** 12, 0, 0o22, 128, 2 ** 64 - 1)
+HELLO = struct.pack('<HHI16s16sQQIIQQ', 1, 1, 0, b's' * 16, bytes(16), 10 ** 12, 0, 0o22, 128, 2 ** 64 - 1, 10 ** 9)
 WELCOME = struct.pack('<HHIBBBBI', 1, 1, 0, 2, 6, 1, 1, 1000)
 START = struct.pack('<HHBBHQ', 1, 16, 1, 2, 0, 10 ** 10) + IDENT + struct.pack('<H', 2) + string(b'python3') + string(b'python') + \
     struct.pack('<H', 1) + string(b'-c') + struct.pack('<H', 1) + string(b'A=b') + string(b'')

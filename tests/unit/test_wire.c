@@ -432,12 +432,12 @@ TEST(message_hello)
         rnd_bytes(&m, sizeof m);
         ROUND(hello, m, b, {
             CHECK(m.version_min == b.version_min && m.version_max == b.version_max && m.capabilities == b.capabilities && m.umask == b.umask && m.pids == b.pids);
-            CHECK(m.lease_ns == b.lease_ns && m.watch_bytes == b.watch_bytes && m.lifetime_ns == b.lifetime_ns);
+            CHECK(m.lease_ns == b.lease_ns && m.watch_bytes == b.watch_bytes && m.lifetime_ns == b.lifetime_ns && m.kill_ns == b.kill_ns);
             CHECK_MEM(m.session, b.session, WIRE_ID);
             CHECK_MEM(m.secret, b.secret, WIRE_ID);
         });
     }
-    CHECK_INT(2 + 2 + 4 + 16 + 16 + 8 + 8 + 4 + 4 + 8, 72);
+    CHECK_INT(2 + 2 + 4 + 16 + 16 + 8 + 8 + 4 + 4 + 8 + 8, 80);
 }
 
 TEST(message_welcome)
@@ -543,7 +543,7 @@ TEST(message_sizes)
     struct wire_exit x = { 0 };
     const struct { const char *name; size_t got, want; } row[] = {
 #define SIZE(kind, m, want) { #kind, ({ struct wire_out o = { msg_buf, msg_buf + sizeof msg_buf, 0 }; interp__wire_put_##kind(&o, &m); (size_t)(o.p - msg_buf); }), want }
-        SIZE(hello, h, 72), SIZE(welcome, w, 16), SIZE(start, s, 48), SIZE(ready, r, 50), SIZE(exec, e, 82), SIZE(exit, x, 65),
+        SIZE(hello, h, 80), SIZE(welcome, w, 16), SIZE(start, s, 48), SIZE(ready, r, 50), SIZE(exec, e, 82), SIZE(exit, x, 65),
 #undef SIZE
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
