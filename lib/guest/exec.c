@@ -120,7 +120,7 @@ void exec_request(const struct wire_frame *f)
     x->code_bytes = m.code_bytes;
     x->timeout = m.timeout_ns;
     x->build = m.build_ns;
-    x->grace = m.grace_ns;
+    x->grace = min64(m.grace_ns, UINT64_MAX / 4);
     x->cpu_limit = m.cpu_ns;
     x->idle_limit = m.idle_ns;
     x->began = A.now;
@@ -237,6 +237,7 @@ void exec_begin(struct kernel *k)
         kernel_kill(k, WIRE_HOW_PROTOCOL, 0);
         return;
     }
+    k->control_ready = 0; /* it is empty: the next byte is news */
     if (streams(k) < 0) {
         x->exit_flags |= x->flags & WIRE_EXEC_PTY ? WIRE_EXIT_NO_PTY : 0;
         exec_refuse(k, WIRE_HOW_NOT_RUN);
@@ -302,6 +303,17 @@ void exec_final(struct kernel *k, uint8_t word)
     k->x.how = WIRE_HOW_FINAL;
     k->x.asked |= word == WIRE_WORD_INTERRUPTED && !k->x.cause;   /* typed, at a terminal */
     drain(k);
+}
+
+/* What is still unread then is late output. */
+void exec_cut(struct kernel *k)
+{
+    struct exec *x = &k->x;
+    if (x->phase == X_LAST)
+        drain(k);
+    x->left[0] = x->left[1] = 0;
+    if (k->stage != K_DYING)
+        exec_exit(k);
 }
 
 /* Has it closed its control socket for good? What is dying has closed it, too, and may be long in giving back the files in memory that it held. */

@@ -2,6 +2,9 @@
    the protocol is killed. Nothing is read while no exec is in flight. */
 #include "guest.h"
 
+/* A short read says nothing of what is left: one ends behind each message that brought descriptors, or an urgent byte. Only a read that finds
+   nothing has emptied the socket. */
+
 /* ---- before it is ready */
 static int start_broken(struct kernel *k)
 {
@@ -12,12 +15,8 @@ static int start_broken(struct kernel *k)
 static long take(struct kernel *k, void *p, size_t n)
 {
     long r = sys_read(k->control, p, n);
-    if (r == -E_AGAIN)
-        k->control_ready = 0;
-    else if (r <= 0 && r != -E_INTR)
+    if (r <= 0 && r != -E_INTR)
         k->control_ready = 0; /* an end: its supervisor tells why */
-    else if (r > 0 && (size_t)r < n && !k->control_hangup)
-        k->control_ready = 0;
     return r;
 }
 
@@ -155,8 +154,6 @@ int frames_exec(struct kernel *k)
             x->control_gone = A.now; /* closed: dead in a moment, or it can never answer */
         return 0;
     }
-    if ((uint64_t)r < n && !k->control_hangup)
-        k->control_ready = 0;
     x->control_left -= x->phase == X_LAST ? (uint32_t)r : 0;
     int end = follow(k, p, (size_t)r);
     if (end < 0) {
@@ -170,7 +167,9 @@ int frames_exec(struct kernel *k)
     x->heard = A.now; /* a display is output too */
     out_commit(WIRE_DATA, 0, x->base, (size_t)r);
     x->credit[0] -= (uint32_t)r;
-    if (end && (x->phase == X_RUN || x->how == WIRE_HOW_DIED))
+    if (end && (x->phase == X_RUN || x->how == WIRE_HOW_DIED)) {
         exec_final(k, k->frame.status);
-    return k->control_ready;
+        return 0;
+    }
+    return 1;
 }

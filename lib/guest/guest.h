@@ -93,6 +93,7 @@ void pipe_refill(void);
 void pipe_event(uint32_t index, uint32_t gen, uint32_t events);
 int  pipe_relay(int i, uint16_t channel, uint32_t *credit, uint32_t *left);   /* one read; 1: more may be had at once */
 uint32_t pipe_pending(int i);
+int  pipe_more(int i, uint64_t r, uint64_t n);                /* whether it may have left something: a read of r bytes, with room for n */
 /* late.c */
 void late_adopt(int i, const uint8_t id[WIRE_ID], uint8_t stream);
 void late_credit(uint32_t bytes);
@@ -111,7 +112,7 @@ struct exec {
     uint16_t base;
     uint32_t flags, number, token, code_bytes, code_seen, credit[3], code_eaten, code_credited, stdin_seen, stdin_eaten, stdin_credited, left[2], control_left, code_skip;
     uint64_t cpu_limit, idle_limit, cpu_look, cpu_seen, heard;           /* UINT64_MAX: no limit; cpu_look: when to look again; heard: begin, or last output */
-    uint64_t began, deadline, timeout, build, grace, signalled, control_gone, watch_peak, nudge;
+    uint64_t began, deadline, timeout, build, grace, signalled, cut, control_gone, watch_peak, nudge;   /* cut: when what is still unread of a finished one is given up; 0: no time is set */
     uint32_t exit_flags;
     int out[2], in_fd, code_fd, pty, pass[3], npass;           /* pty: our hold of the terminal's other side, -1: there is none */
     uint16_t rows, columns;
@@ -177,6 +178,7 @@ void exec_opened(struct kernel *k);
 void exec_final(struct kernel *k, uint8_t word);
 void exec_over(struct kernel *k, uint8_t how);                /* the kernel is gone */
 int  exec_step(struct kernel *k);
+void exec_cut(struct kernel *k);                              /* a finished one: no more is read for it */
 void exec_refuse(struct kernel *k, uint8_t how);              /* EXIT at once, nothing ran */
 /* pty.c */
 int  pty_make(struct kernel *k);                              /* the streams of an exec as one terminal; 0 or negative error */

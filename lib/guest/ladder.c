@@ -19,6 +19,11 @@ static uint64_t deadline(const struct exec *x)
     return x->step == WIRE_STEP_BUILD ? min64(x->build, x->deadline) : x->deadline;
 }
 
+static uint64_t last(const struct exec *x)
+{
+    return x->grace - min64(x->grace / 10, 100 * MSEC);
+}
+
 static uint64_t rung(const struct exec *x, int n)
 {
     switch (n) {
@@ -29,7 +34,7 @@ static uint64_t rung(const struct exec *x, int n)
     case 3:
         return x->signalled + x->grace / 3 * 2;
     default:
-        return x->signalled + x->grace - min64(x->grace / 10, 100 * MSEC);
+        return x->signalled + last(x);
     }
 }
 
@@ -47,8 +52,6 @@ static void begin(struct kernel *k, uint8_t cause, int hard)
     if (first) {
         x->cause = cause;
         x->signalled = A.now;
-        if (x->grace > UINT64_MAX / 4)
-            x->grace = UINT64_MAX / 4;
     }
     if (x->phase == X_WAIT) { /* it has not begun and must not begin any more */
         if (k->stage == K_READY)
@@ -63,11 +66,34 @@ static void begin(struct kernel *k, uint8_t cause, int hard)
     }
 }
 
+/* Its kernel has given its word or is dead: what it left is being read, and only the host can hold that up. A host that is away misses nothing for it:
+   the time of the last rung runs from when it is heard of after the exec's own time, or after its interrupt. */
+static void last_step(struct kernel *k)
+{
+    struct exec *x = &k->x;
+    uint64_t due = x->signalled ? x->signalled : x->deadline;
+    if (!x->cut && A.now >= due && A.last_frame >= due)
+        x->cut = A.now + last(x);
+    if (x->cut && A.now >= x->cut)
+        exec_cut(k);
+}
+
+static void hurry(struct exec *x, int hard)
+{
+    if (hard || x->signalled)
+        x->cut = A.now; /* in this turn, after what there is room for */
+    else
+        x->signalled = A.now;
+}
+
 void ladder_interrupt(const uint8_t id[WIRE_ID], uint8_t cause, int hard)
 {
     for (struct kernel *k = kernels; k < kernels + KERNELS; k++)
-        if ((k->x.phase == X_WAIT || k->x.phase == X_RUN) && memcmp(k->x.id, id, WIRE_ID) == 0) {
-            begin(k, cause, hard);
+        if (k->x.phase && memcmp(k->x.id, id, WIRE_ID) == 0) {
+            if (k->x.phase > X_RUN)
+                hurry(&k->x, hard);
+            else
+                begin(k, cause, hard);
             return;
         }
 }
@@ -117,6 +143,8 @@ static void idle_step(struct kernel *k)
 void ladder_step(struct kernel *k)
 {
     struct exec *x = &k->x;
+    if (x->phase > X_RUN)
+        last_step(k);
     if (x->phase != X_WAIT && x->phase != X_RUN)
         return;
     if (!x->signalled) {
@@ -142,8 +170,8 @@ void ladder_step(struct kernel *k)
 uint64_t ladder_timer(const struct kernel *k)
 {
     const struct exec *x = &k->x;
-    if (x->phase != X_WAIT && x->phase != X_RUN)
-        return UINT64_MAX;
+    if (x->phase > X_RUN)
+        return x->cut ? x->cut : UINT64_MAX;
     if (!x->signalled) {
         uint64_t next = deadline(x);
         if (x->phase == X_RUN && k->stage == K_READY) {

@@ -79,8 +79,7 @@ static int move(int i)
         }
         return 0;
     }
-    if ((size_t)r < n && !p->hangup)
-        p->ready = 0;
+    p->ready = (uint8_t)pipe_more(i, (uint64_t)r, n);
     if (room) {
         struct wire_out o = { to - LATE_HEAD, to, 0 };
         put(p, &o);

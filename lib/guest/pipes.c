@@ -100,6 +100,12 @@ uint32_t pipe_pending(int i)
     return pipes[i].use && sys_ioctl(pipes[i].fd, FIONREAD, &n) == 0 && n > 0 ? (uint32_t)n : 0;
 }
 
+/* A short read has emptied it, unless its writer makes packets of what it writes (O_DIRECT), a page at most each. */
+int pipe_more(int i, uint64_t r, uint64_t n)
+{
+    return r == n || pipes[i].hangup || (r <= page_size && pipe_pending(i));
+}
+
 int pipe_relay(int i, uint16_t channel, uint32_t *credit, uint32_t *left)
 {
     struct opipe *p = &pipes[i];
@@ -118,9 +124,7 @@ int pipe_relay(int i, uint16_t channel, uint32_t *credit, uint32_t *left)
         *credit -= (uint32_t)r;
         if (left)
             *left -= (uint32_t)r;
-        /* a short read has emptied it, unless its writer made packets of what it wrote (O_DIRECT): a drain goes by FIONREAD alone */
-        if ((uint64_t)r < n && !p->hangup && !(left && *left))
-            p->ready = 0;
+        p->ready = (left && *left) || pipe_more(i, (uint64_t)r, n);   /* a drain goes by what was there as it began */
         return p->ready;
     }
     p->ready = 0;

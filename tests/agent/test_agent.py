@@ -888,6 +888,65 @@ def packets():
 
 
 @test
+def packets_of_one_that_runs():
+    """They come as they are written, not with the next write or at the end."""
+    with Session() as h:
+        x = h.run_start(b"import fcntl; fcntl.fcntl(1, fcntl.F_SETFL, os.O_DIRECT)\nfor i in range(2000): os.write(1, b'%d;' % i)\ntime.sleep(600)")
+        want = b"".join(b"%d;" % i for i in range(2000))
+        end = time.monotonic() + 10 * SLOW
+        while h.data.get(x.base + 1) != want and time.monotonic() < end:
+            h.pump(0.1)
+        assert h.data[x.base + 1] == want, len(h.data[x.base + 1])
+        h.interrupt(x)
+        h.exec_wait(x)
+
+
+@test
+def an_end_that_waits_for_room():
+    """The code is through, and the host gives no credit for what it has left: nothing is given up before the host is heard of past the exec's own time; a cancel does not wait for ever either."""
+    left = b"os.write(1, b'x' * %d)" % (WINDOW + 1000)
+    with Session(auto=False) as h:
+        def begin():
+            x = h.run_start(left, timeout=3 * SEC, grace=SEC)
+            end = time.monotonic() + 20 * SLOW
+            while (len(h.data.get(x.base + 1, b"")) < WINDOW or b"f" not in h.data.get(x.base, b"")) and time.monotonic() < end:
+                h.pump(0.1)
+            return x
+        # a host that is away and comes back has all of it
+        x = begin()
+        h.run_for(5)
+        assert not h.frames
+        h.credit(x.base + 1, WINDOW)
+        r = h.exec_wait(x)
+        assert (r.how, r.status, r.interrupted, len(r.out)) == (FINAL, OK, 0, WINDOW + 1000) and not h.seen_late, r
+        # one that is there and gives none; what is given up is late
+        for send in (lambda: None, lambda: h.interrupt(x), lambda: h.interrupt(x, 1)):
+            x = begin()
+            send()
+            h.run_for(3.2)
+            h.send(NOP)
+            r = h.exec_wait(x, 10 * SLOW)
+            assert (r.how, r.status, r.interrupted, len(r.out)) == (FINAL, OK, 0, WINDOW), r
+            h.run_for(0.1)
+            assert sum(len(l[3]) for l in h.seen_late) == 1000, h.seen_late
+            h.seen_late.clear()
+            h.credit(1, 1000)
+
+
+@test
+def frames_with_descriptors():
+    """Each message that brings descriptors ends a read: the last frames of a shell are read to their end all the same, while another process keeps its socket."""
+    evil = b"import array, socket, time; s = socket.socket(fileno=0)\nfor i in range(15): s.sendmsg([b'\\0'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [1]))])\nprint(1, flush=True)\ntime.sleep(600)"
+    d, t = driver("bash.sh"), driver("bash.template")
+    with Session(start=False) as h:
+        r = h.start(1, SCRIPT, [b"bash"], [b"--noprofile", b"--norc", b"/dev/fd/4"], d, template=t)
+        assert r.status == 1, r
+        r = h.exec(1, b"x=1; for n in {10..20}; do python3 -c \"%s\" <&$n & done >/tmp/sent.$$ 2>/dev/null; until [ -s /tmp/sent.$$ ]; do sleep 0.01; done; rm /tmp/sent.$$; set -u; echo $undefined" % evil, wait=10 * SLOW)
+        assert (r.how, r.exit_code, r.kernel_state, r.interrupted) == (DIED, 1, ALIVE, 0), r
+        assert h.exec(1, b"echo $x").out == b"1\n"
+
+
+@test
 def pipes_that_nobody_opened():
     """An exec that ends before its shell opened the streams leaves no descriptor behind."""
     with Session(start=False) as h:

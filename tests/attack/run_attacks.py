@@ -334,6 +334,17 @@ class Attacks(mounts.MountAttacks, trees.TreeAttacks):
             expect(x.ms < 2000 * runner.SLOW, 'only after', x.ms)
             self.finish(s)
 
+    def help_N67(self):
+        with self.open() as s:
+            evil = ('import array,socket,time\ns=socket.socket(fileno=0)\nfor i in range(15): s.sendmsg([b"\\0"],[(socket.SOL_SOCKET,socket.SCM_RIGHTS,array.array("i",[1]))])\n'
+                    'open("/tmp/sent","w").close()\ntime.sleep(600)\n')
+            s.exec('bash', 'cat > /tmp/evil.py', stdin=evil)
+            x = s.exec('bash', 'kept=1; yes & busy=$!; for n in {10..20}; do python3 /tmp/evil.py <&$n & done 2>/dev/null\nwhile [ ! -e /tmp/sent ]; do sleep 0.01; done\nkill $busy; set -u; echo $undefined', timeout_ms=20000)
+            expect(x.outcome == 'error' and x.result['state'] == 'preserved' and not x.result['interrupted'], x)
+            x = s.exec('bash', 'echo $kept; pkill -f evil.py')
+            expect(x.bytes('stdout') == b'1\n', x)
+            self.finish(s)
+
     def help_N33(self):
         with self.open() as s:
             x = s.exec('python', SOCKETS + 'import time\nfor f in sockets():\n  os.set_blocking(f,True)\n  os.write(f,struct.pack("<IIBBHI",1<<31,0,100,0,0,0))\n'
