@@ -14,16 +14,16 @@ static void forget(struct interp_session *s, struct interp__past *p)
     }
 }
 
-/* A redactor is kept only while it knows something, and small: a guest may have hundreds of streams. */
-static void keep(struct interp__redactor **to, struct interp__redactor *r)
+/* A redactor is kept only while it knows something, and made small at the end of an exec: a guest may have hundreds of streams. */
+static struct interp__redactor *kept(struct interp__redactor *r, int small)
 {
     if (r && interp__redactor_quiet(r)) {
         interp__redactor_free(r);
-        r = NULL;
+        return NULL;
     }
-    if (r)
+    if (r && small)
         interp__redactor_shrink(r);
-    *to = r;
+    return r;
 }
 
 void interp__late_remember(struct interp_session *s, struct interp__exec *e)
@@ -35,7 +35,7 @@ void interp__late_remember(struct interp_session *s, struct interp__exec *e)
     p->offset[0] = e->offset[0];
     p->offset[1] = e->offset[1];
     for (int i = 0; i < 2; i++) {   /* a secret may have begun before the exec's end */
-        keep(&p->redact[i], e->redact[i]);
+        p->redact[i] = kept(e->redact[i], 1);
         e->redact[i] = NULL;
     }
 }
@@ -103,13 +103,13 @@ static void deliver(struct interp_session *s, struct interp__past *past, int str
 }
 
 /* What redaction gave of a stream. */
-static void came(struct interp_session *s, struct interp__past *past, int stream)
+static void came(struct interp_session *s, struct interp__past *past, int stream, int small)
 {
     struct interp__redactor **r = &past->redact[stream - 1];
     deliver(s, past, stream, s->redacted.p, s->redacted.len);
     if (*r)
         interp__redact_counts_take(&s->late_counts, *r);
-    keep(r, *r);
+    *r = kept(*r, small);
 }
 
 /* Late streams have no end: before somebody takes what there is, what is held goes out, but for the starts of secrets. */
@@ -119,7 +119,7 @@ static void settle(struct interp_session *s)
         for (int i = 0; i < 2; i++)
             if (s->past[k].redact[i]) {
                 interp__redact_idle(s, s->past[k].redact[i], 1);
-                came(s, &s->past[k], i + 1);
+                came(s, &s->past[k], i + 1, 1);
             }
 }
 
@@ -135,7 +135,7 @@ void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int 
     int lost = 0;
     if (dropped) {
         lost = interp__redact_cut(s, &past->redact[stream - 1]);
-        came(s, past, stream);
+        came(s, past, stream, 0);
         past->offset[stream - 1] += dropped;
         s->late_dropped += dropped;
     }
@@ -146,7 +146,7 @@ void interp__late_take(struct interp_session *s, const uint8_t id[WIRE_ID], int 
     if (!n || lost)
         return;
     interp__redact_out(s, &past->redact[stream - 1], p, n);
-    came(s, past, stream);
+    came(s, past, stream, 0);
 }
 
 /* A streaming exec gets what is held as events before its own output. */

@@ -376,7 +376,7 @@ TEST_LONG(late_gaps, 120)
         interp_result_free(r);
     }
     MEASURE("late bytes dropped", (double)dropped, "B");
-    CHECK(dropped > 1000000);
+    CHECK(dropped > 0);
     interp_session_close(s);
     interp_ctx_free(x);
 }
@@ -386,42 +386,38 @@ TEST(late_cap)
     interp_ctx *x;
     interp_session *s = open_secret(&x);
     interp_result *r;
-    interp_result_free(run(s, "bash", MAKE_SH "( sleep 0.3; yes \"$v \xC3\xA4\" | head -c 200000 ) &"));
-    const char *json = late_json(s, "sleep 1", &r);
+    interp_result_free(run(s, "bash", MAKE_SH "( until [ -e go ]; do sleep 0.1; done; for i in 1 2 3 4 5 6 7 8; do yes \"$v \xC3\xA4\" | head -c 20000; sleep 0.1; done; : >done ) &"));
+    const char *json = late_json(s, ": >go; until [ -e done ]; do sleep 0.1; done", &r);
     EXPECT_JSON(json, strlen(json), "len(d['late'][0]['text'].encode()) > 65500 and __import__('re').fullmatch('(\\[REDACTED:KEY\\] \xC3\xA4\\n)*(\\[REDACTED:KEY\\] ?\xC3\xA4?)?', d['late'][0]['text'])");
     EXPECT_JSON(json, strlen(json), "d['late_dropped_bytes'] > 50000 and len(d['late']) == 1");
     interp_result_free(r);
     interp_session_close(s);
     interp_ctx_free(x);
 }
-/* A value of which some was shown in an exec, or with an earlier result, and the rest comes later. */
-TEST(late_rests)
+/* A value of which some was shown in an exec, or with an earlier result, and the rest comes later: as one label, whenever that is. */
+static void expect_rest(interp_session *s, const char *code, const char *then)
+{
+    int seen = 0;
+    for (int i = 0; i < 100 && !seen; i++) {
+        interp_result *r;
+        const char *json = late_json(s, i ? then : code, &r);
+        if (shown(json, strlen(json)) > 7 || (i && shown(json, strlen(json)) > 3))   /* at an exec's end less than half may be */
+            FAIL("%s: %zu bytes of the value are shown", code, shown(json, strlen(json)));
+        seen = strstr(json, "[REDACTED:KEY]") != NULL;
+        interp_result_free(r);
+    }
+    CHECK(seen);
+}
+TEST_LONG(late_rests, 120)
 {
     interp_ctx *x;
     interp_session *s = open_secret(&x);
     for (int k = 1; k < 16; k += 2) {
-        interp_result *r;
         char code[300];
-        size_t all = 0;
         snprintf(code, sizeof code, MAKE_SH "printf \"${v:0:%d}\"; ( sleep 0.2; printf \"${v:%d}\" ) &", k, k);
-        interp_result_free(run(s, "bash", code));
-        for (int i = 0; i < 2; i++) {
-            const char *json = late_json(s, "sleep 0.4", &r);
-            CHECK(shown(json, strlen(json)) <= 3);
-            all += strstr(json, "[REDACTED:KEY]") != NULL;
-            interp_result_free(r);
-        }
-        CHECK_INT(all, 1);
+        expect_rest(s, code, "sleep 0.1");
         snprintf(code, sizeof code, MAKE_SH "( sleep 0.1; printf \"${v:0:%d}\"; sleep 0.4; printf \"${v:%d}\" ) &", k, k);
-        interp_result_free(run(s, "bash", code));
-        all = 0;
-        for (int i = 0; i < 4; i++) {
-            const char *json = late_json(s, "sleep 0.2", &r);
-            CHECK(shown(json, strlen(json)) <= 3);
-            all += strstr(json, "[REDACTED:KEY]") != NULL;
-            interp_result_free(r);
-        }
-        CHECK_INT(all, 1);
+        expect_rest(s, code, "sleep 0.1");
     }
     interp_session_close(s);
     interp_ctx_free(x);
