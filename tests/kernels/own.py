@@ -259,6 +259,18 @@ row('bash', 'own-sh-kill', 'kill -9 of the shell: the state is that before the e
     step('v=1; f() { echo "f $v"; }; a=(1 "2 3"); cd /tmp; alias ll="ls -l"; set -o pipefail; shopt -s nullglob; export X="y\nz"'),
     step('v=2; kill -9 $$', {'status': 'died', 'signal': 9}), step('f; echo "${a[1]}"; pwd; alias ll; shopt -q nullglob && echo null; sh -c \'echo "$X"\'; false | true || echo pf',
                                                                  {'stdout': "f 1\n2 3\n/tmp\nalias ll='ls -l'\nnull\ny\nz\npf\n"}))
+row('bash', 'own-sh-again', 'the state goes on from shell to shell: two ends, an idle save in between, positional parameters and OLDPWD with it',
+    step('set -e; false', {'status': 'exit', 'exit_code': 1}),
+    step('y=2; g(){ echo g; }; cd /usr; cd /tmp; set -- a "b  c" "" -e', {'stderr': ''}),
+    step('kill -9 $$', {'status': 'died', 'signal': 9}),
+    step('echo "$y $PWD $OLDPWD $#:$2:$4"; g; z=3', {'stdout': '2 /tmp /usr 4:b  c:-e\ng\n', 'stderr': ''}),
+    step('f() { local y=5; set -e; false; }; f inner', {'status': 'exit', 'exit_code': 1}),
+    step('echo "$y $z $1 $(cd -)"; set --; unset OLDPWD', {'stdout': '2 3 a /usr\n', 'stderr': ''}), step('kill -9 $$', {'status': 'died', 'signal': 9}),
+    step('echo "$y $# ${OLDPWD-none}"; g', {'stdout': '2 0 none\ng\n', 'stderr': ''}))
+row('sh', 'own-sh-again-posix', 'POSIX sh: the state goes on from shell to shell',
+    step('x=1; exit 3', {'status': 'exit', 'exit_code': 3}), step('y=2; cd /usr; cd /tmp; set -- a "b  \'c" ""', {'stderr': ''}), step('kill -9 $$', {'status': 'died', 'signal': 9}),
+    step('echo "$x $y $PWD $OLDPWD $#:$2"; [ "$PPID" = "$(cut -d" " -f4 /proc/$$/stat)" ] && echo parent', {'stdout': "1 2 /tmp /usr 3:b  'c\nparent\n", 'stderr': ''}),
+    step('z=3; f() { exit 4; }; f inner', {'status': 'exit', 'exit_code': 4}), step('echo "$x $y $z $1"', {'stdout': '1 2 3 a\n', 'stderr': ''}))
 row(SHELLS, 'own-sh-line', 'messages name the line', step('echo a\n\nnosuch_y\necho b', {'stdout': 'a\nb\n', 'stderr_re': '(line 3|: 3): .*nosuch_y'}))
 row('sh', 'own-sh-posix', 'POSIX sh: syntax errors, set -u and ${x:?} keep the shell; exit keeps state',
     step('v="a \'b\' c"; export E="1\n2"; cd /tmp; alias hi="echo hi there"; umask 027; set -f'), step('if true; then', {'status': 'error'}), step('set -u; echo $nope', {'status': 'error'}),

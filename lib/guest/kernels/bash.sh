@@ -11,9 +11,8 @@ unset "${!INTERP_@}"
 __interp_d='@D@' __interp_r=0 __interp_k=0
 if [[ -f $__interp_d/state ]]; then
   . "$__interp_d/state"
-  __interp_q=$__interp_k
-  . "$__interp_d/state.$__interp_q"
-  __interp_r=2 __interp_d='@D@' __interp_k=$__interp_q
+  . "$__interp_d/state.$__interp_k"         # all variables of the shell before us, the driver's too; its last line is our own number
+  __interp_r=2 __interp_d='@D@'
 fi
 # A user's function named `builtin` or `command` is removed where it does not do what its name says: in POSIX mode, which an assignment
 # alone can turn on, `unset` is looked up before functions.  Nothing here but these two names is called without them.
@@ -37,7 +36,7 @@ exit() {
   t=$(builtin trap -p EXIT)
   case $t in
     *__interp_end*|'') ;;
-    *) t=${t#trap -- }; t=${t% EXIT}; builtin trap __interp_end EXIT; builtin eval "builtin eval $t" ;;
+    *) t=${t#trap -- }; t=${t% EXIT}; builtin trap '__interp_end "$@"' EXIT; builtin eval "builtin eval $t" ;;
   esac
   builtin set -T
   builtin trap 'return $__interp_c' DEBUG
@@ -61,21 +60,25 @@ __interp_done() {
   __interp_i=
   builtin printf "\021\000\000\000\000\000\000\000f\00$st\000\000$1{\"exit_code\":%3d}" "$__interp_s" >&50
 }
-# save: what a new shell needs to go on, by builtins only.
+# save "$@": what a new shell needs to go on, by builtins only. What the new shell runs by name comes before functions and aliases.
 __interp_save() {
   local n=$(( 1 - __interp_k ))
   {
-    builtin declare -p; builtin declare -f; builtin alias -p; builtin shopt -p; builtin trap -p
-    builtin printf 'builtin cd -- %q\n' "$PWD"; builtin umask -p; builtin set +o
+    builtin declare -p
+    builtin printf 'builtin cd -- %q\n' "$PWD"
+    if [[ ${OLDPWD+x} ]]; then builtin printf 'OLDPWD=%q\n' "$OLDPWD"; else builtin printf 'unset OLDPWD\n'; fi
+    builtin printf 'set --'; [[ $# -eq 0 ]] || builtin printf ' %q' "$@"; builtin printf '\n'
+    builtin umask -p; builtin declare -f; builtin alias -p; builtin shopt -p; builtin trap -p; builtin set +o
+    builtin printf '__interp_k=%s\n' "$n"
   } >|"$__interp_d/state.$n" 2>/dev/null && builtin printf '__interp_k=%s\n' "$n" >|"$__interp_d/state" && __interp_k=$n
 }
 # end: the EXIT trap. `ended` tells the agent that the save is of the very end.
-__interp_end() { __interp_save && : >|"$__interp_d/ended"; }
+__interp_end() { __interp_save "$@" && : >|"$__interp_d/ended"; }
 # Shell errors such as those of `set -e`, `set -u` and ${x:?} really end the shell: it saves its state, the next one goes on from it.
 if [[ $__interp_r -eq 0 ]]; then
-  builtin trap __interp_end EXIT            # nothing can be set yet, so no subshell is needed to look
+  builtin trap '__interp_end "$@"' EXIT            # nothing can be set yet, so no subshell is needed to look
 else
-  case $(builtin trap -p EXIT) in *__interp_end*|'') builtin trap __interp_end EXIT ;; esac
+  case $(builtin trap -p EXIT) in *__interp_end*|'') builtin trap '__interp_end "$@"' EXIT ;; esac
 fi
 # SIGINT: leave the innermost function or the exec's file, then the DEBUG trap leaves the outer ones.  Such a trap leaves bash 5.2 with
 # SIGCHLD blocked and the INT trap marked as running: __interp_fix sets the trap again and runs a subshell.  The template runs it at the

@@ -9,11 +9,12 @@ unset INTERP_WANT_CACHE INTERP_CACHED
 __interp_d='@D@' __interp_r=0 __interp_k=0
 if [ -f "$__interp_d/state" ]; then
   . "$__interp_d/state"
-  __interp_n=$__interp_k __interp_p=$PPID
-  . "$__interp_d/state.$__interp_n"
-  PPID=$__interp_p __interp_r=2 __interp_d='@D@' __interp_k=$__interp_n
-  read -r __interp_q <"$__interp_d/umask.$__interp_n" && umask "$__interp_q"
-  while IFS= read -r __interp_q; do eval "alias ${__interp_q#alias }"; done <"$__interp_d/alias.$__interp_n"
+  __interp_p=$PPID
+  . "$__interp_d/state.$__interp_k"         # all variables of the shell before us, the driver's too; its last line is our own number
+  PPID=$__interp_p __interp_r=2 __interp_d='@D@'
+  unset __interp_p                          # or the next state would have it
+  read -r __interp_q <"$__interp_d/umask.$__interp_k" && umask "$__interp_q"
+  while IFS= read -r __interp_q; do eval "alias ${__interp_q#alias }"; done <"$__interp_d/alias.$__interp_k"
   set +e
 fi
 __interp_s=0 __interp_on= __interp_undo=
@@ -41,19 +42,28 @@ __interp_done() {
   case $__interp_s in 0) __interp_n=1 ;; *) __interp_n=2 ;; esac
   command printf "\021\000\000\000\000\000\000\000f\00$__interp_n\000\000$1{\"exit_code\":%3d}" "$__interp_s" >&9
 }
+# quote WORD: prints it as one word that the shell reads back.
+__interp_quote() {
+  __interp_q=$1 __interp_t=
+  while :; do
+    case $__interp_q in *\'*) __interp_t=$__interp_t${__interp_q%%\'*}"'\\''" __interp_q=${__interp_q#*\'} ;; *) break ;; esac
+  done
+  command printf "'%s'" "$__interp_t$__interp_q"
+}
+# save "$@"
 __interp_save() {
   case $__interp_on in 1) eval "$__interp_undo" ;; esac
   case $__interp_k in 0) __interp_n=1 ;; *) __interp_n=0 ;; esac
   command umask >|"$__interp_d/umask.$__interp_n"
   command alias >|"$__interp_d/alias.$__interp_n"
-  { set; export -p; readonly -p; set +o; } >|"$__interp_d/state.$__interp_n" 2>/dev/null
-  __interp_q=$PWD __interp_t=
-  while :; do
-    case $__interp_q in *\'*) __interp_t=$__interp_t${__interp_q%%\'*}"'\\''" __interp_q=${__interp_q#*\'} ;; *) break ;; esac
-  done
-  command printf "command cd -- '%s'\n" "$__interp_t$__interp_q" >>"$__interp_d/state.$__interp_n" 2>/dev/null &&
-    command printf '__interp_k=%s\n' "$__interp_n" >|"$__interp_d/state" && __interp_k=$__interp_n
+  {
+    set; export -p; readonly -p; set +o
+    command printf 'command cd -- '; __interp_quote "$PWD"
+    case ${OLDPWD+x} in x) command printf '\nOLDPWD='; __interp_quote "$OLDPWD" ;; *) command printf '\nunset OLDPWD' ;; esac
+    command printf '\nset --'; for __interp_q in "$@"; do command printf ' '; __interp_quote "$__interp_q"; done
+    command printf '\n__interp_k=%s\n' "$__interp_n"
+  } >|"$__interp_d/state.$__interp_n" 2>/dev/null && command printf '__interp_k=%s\n' "$__interp_n" >|"$__interp_d/state" && __interp_k=$__interp_n
 }
-trap __interp_save EXIT
+trap '__interp_save "$@"' EXIT
 trap '' INT
 command printf "\036\000\000\000\000\000\000\000r\00$__interp_r\000\000\000\000\000\000%s" '{"language":"sh","version":""}' >&9
