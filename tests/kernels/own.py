@@ -221,6 +221,24 @@ row('javascript', 'own-js-reject', 'a rejection that nobody handles, also late; 
 row('javascript', 'own-js-error-fields', 'error: line, column, source, also after a rewrite on the same line',
     step('const q = await 1; function f() { null.x }\nclass A {}\nf()', {'status': 'error', 'error_type': 'TypeError', 'error_line': 1, 'error_column': 40, 'function': 'f'}),
     step('const ok = 1;\n  let let = 2', {'status': 'error', 'error_type': 'SyntaxError', 'error_line': 2, 'error_column': 7}))
+row('javascript', 'own-js-frames', 'no error that user code shows has frames of the driver; those of Node that user code called stay',
+    step('function f() { return new Error("v") }\nf()', {'result': 'Error: v\n    at f (exec-1.js:1:23)\n    at exec-1.js:2:1'}),
+    step('console.error(new Error("x")); console.trace("t")', {'stderr': 'Error: x\n    at exec-2.js:1:15\nTrace: t\n    at exec-2.js:1:40\n'}),
+    step('await 1\nnew Error("a").stack', {'result': "'Error: a\\n    at exec-3.js:2:1'"}),
+    step('try { setTimeout(3) } catch (e) { console.log(e.stack.split("\\n").slice(1).join()) }', {'stdout': '    at exec-4.js:1:7\n'}),
+    step('try { fs.readFileSync("/nope") } catch (e) { console.log(/\\(node:fs:\\d/.test(e.stack), /interp:|inspector/.test(e.stack)) }', {'stdout': 'true false\n'}),
+    step('Error.prepareStackTrace = (e, sites) => sites instanceof Array && sites.map(String); const own = new Error("o").stack; delete Error.prepareStackTrace; own', {'result': "[ 'exec-6.js:1:98' ]"}),
+    step('Array.prototype[Symbol.iterator] = null; new Error("b").stack', {'result': "'Error: b\\n    at exec-7.js:1:42'"}))
+row('javascript', 'own-js-error-end', 'a SyntaxError at the end of the input is at the end of its last line',
+    step('foo(', {'status': 'error', 'error_type': 'SyntaxError', 'error_line': 1, 'error_column': 5, 'source': 'foo('}),
+    step('function f() {\n  return 1', {'status': 'error', 'error_type': 'SyntaxError', 'error_line': 2, 'error_column': 11, 'source': 'return 1', 'tb_has': ['  return 1\n          ^\n']}),
+    step('x = [1,\n2,  \n\n', {'status': 'error', 'error_type': 'SyntaxError', 'error_line': 2, 'error_column': 3, 'source': '2,'}))
+row('javascript', 'own-js-no-export', 'an import of a name that the module does not export',
+    step('const dir = fs.mkdtempSync("/tmp/exports-"); process.chdir(dir); fs.writeFileSync("m.mjs", "export const a = 1; export let u; export { a as \\"odd name\\" }"); 0'),
+    step('1;\nimport { a, nope } from "./m.mjs"', {'status': 'error', 'error_type': 'SyntaxError', 'error_line': 2, 'error_message': "The requested module './m.mjs' does not provide an export named 'nope'"}),
+    step('import d from "./m.mjs"', {'status': 'error', 'error_type': 'SyntaxError', 'error_message': "The requested module './m.mjs' does not provide an export named 'default'"}),
+    step('import { a, u, "odd name" as o } from "./m.mjs"; import * as ns from "./m.mjs"; import path, { join } from "path"; [a, u, o, ns.a, path.join === join]', {'result': '[ 1, undefined, 1, 1, true ]'}),
+    step('process.chdir("/"); fs.rmSync(dir, { recursive: true }); 0'))
 row('javascript', 'own-js-stdin', 'process.stdin as a stream, and its end',
     step('let s = ""; for await (const c of process.stdin) s += c; s', {'result': "'a\\nb'"}, stdin='a\nb'),
     step('for await (const c of process.stdin) s += c; s', {'result': "'a\\nb'"}),

@@ -11,7 +11,7 @@ const { writeSync, openSync, closeSync } = require('fs');
 const { inspect, types: { isPromise, isNativeError }, promisify: { custom: promisified } } = require('util');
 const vm = require('vm'), pathModule = require('path'), Module = require('module');
 const { join, resolve: resolvePath } = pathModule;
-const { apply } = Reflect, then = main.Promise.prototype.then, bufferFrom = main.Buffer.from, MainError = main.Error;
+const { apply } = Reflect, then = main.Promise.prototype.then, bufferFrom = main.Buffer.from, MainError = main.Error, MainSyntaxError = main.SyntaxError;
 const { setTimeout: realTimeout, setImmediate: realImmediate, clearTimeout: realClearTimeout, clearImmediate: realClearImmediate } = main;
 const { on, listeners, listenerCount, removeListener } = require('events').prototype;
 const list = (a) => { const l = []; for (let i = 0; i < a.length; i++) l[i] = a[i]; return l; };      // the user's arrays: not by their iterator
@@ -24,6 +24,32 @@ const JSON_CAP = 1 << 20, BUNDLES = 250, PARTS = 16, MIME_CAP = 127;     // of a
 const SOURCES = 2000, SOURCES_CAP = 4 << 20, STACK_CAP = 1 << 20, LINE_CAP = 4000;
 const OK = 1, ERROR = 2, EXIT = 3, INTERRUPTED = 4;
 process.execArgv = [];                      // a child process that user code forks gets none of our flags
+
+// ---------------------------------------------------------------- stack traces
+// No error shows frames of ours, nor those of Node that only carry them: the ones between ours, next above them and from them down to the end.
+// They are taken out below Error.prepareStackTrace, which stays the user's.
+try {
+  const { prepareStackTrace, prepareStackTraceCallback: format = prepareStackTrace } = require('internal/errors'), MainArray = main.Array;
+  if (typeof format !== 'function') throw format;
+  const file = (site) => { try { return site.getScriptNameOrSourceURL() || ''; } catch { return ''; } };
+  const ours = (f) => f === 'interp:driver' || f === 'interp:run' || f === '[eval]';
+  const without = (trace) => {
+    const files = list(trace).map(file);
+    if (!files.some(ours)) return trace;
+    let below = true;                       // what is next below was taken out, or there is nothing
+    for (let i = files.length - 1; i >= 0; i--) {
+      below = ours(files[i]) || (below && (files[i] === '' || files[i].startsWith('node:')));
+      if (below) files[i] = null;
+    }
+    const left = new MainArray();
+    for (let i = 0; i < files.length; i++) if (files[i] !== null) left[left.length] = trace[i];
+    return left;
+  };
+  require('internal/test/binding').internalBinding('errors').setPrepareStackTraceCallback((global, error, trace) => {
+    let left = trace; try { left = without(trace); } catch { /* as it is */ }
+    return format(global, error, left);
+  });
+} catch { /* no --expose-internals, or another Node's */ }
 
 // ---------------------------------------------------------------- control
 const CONTROL = 3;                          // Node makes inherited descriptors close-on-exec by itself
@@ -216,6 +242,10 @@ lazyGlobal('__filename', () => join(here(), (current && current.name) || 'exec.j
 lazyGlobal('__interp_meta', () => { const f = main.__filename; return { url: fileURL(f), filename: f, dirname: here(), resolve: (s) => fileURL(local().require.resolve(s)) }; });
 const userModule = new Module('[exec]');     // defined at the first exec: after its -e text Node puts the built-in modules' names there, `module` too
 method('__interp_import', (s, o) => local().load(typeof s === 'string' && /^\.{1,2}\//.test(s) ? fileURL(resolvePath(here(), s)) : s, o));
+method('__interp_exports', (module, from, wanted) => {      // the module, which has these names
+  for (const n of list(wanted)) if (!(n in module)) throw new MainSyntaxError("The requested module '" + from + "' does not provide an export named '" + n + "'");
+  return module;
+});
 for (const n of Module.builtinModules) if (/^[a-z]\w*$/.test(n) && !(n in main)) lazyGlobal(n, () => { const value = require(n); hidden(n, { value, writable: true }); return value; });
 // A pending promise that only the inspector's await refers to would be collected, and the inspector's answer to that ends the process
 // (Node 22, 24): so top-level awaits are held until they settle.
@@ -353,14 +383,18 @@ function rewrite(src) {
     if (n.type === 'ImportDeclaration') {
       const with_ = []; for (const x of n.attributes || n.assertions || []) with_.push(JSON.stringify(x.key.name || x.key.value) + ':' + JSON.stringify(x.value.value));
       const call = 'await __interp_hold(__interp_import(' + JSON.stringify(n.source.value) + (with_.length ? ',{with:{' + with_.join(',') + '}}' : '') + '))';
-      let whole = '', rest = [];
+      let whole = '', rest = []; const wanted = [];
       for (const s of n.specifiers) {
         declared.set(s.local.name, 'const');
         if (s.type === 'ImportNamespaceSpecifier') whole = s.local.name;
-        else rest.push((s.type === 'ImportDefaultSpecifier' ? 'default' : JSON.stringify(s.imported.name || s.imported.value)) + ': ' + s.local.name);
+        else {
+          const name = JSON.stringify(s.type === 'ImportDefaultSpecifier' ? 'default' : s.imported.name || s.imported.value);
+          wanted.push(name); rest.push(name + ': ' + s.local.name);
+        }
       }
+      const module = wanted.length ? '__interp_exports(' + call + ',' + JSON.stringify(n.source.value) + ',[' + wanted.join(',') + '])' : call;
       rest = rest.join(', ');
-      const text = whole ? 'let ' + whole + ' = ' + call + ';' + (rest ? 'let {' + rest + '} = ' + whole + ';' : '') : rest ? 'let {' + rest + '} = ' + call + ';' : call + ';';
+      const text = whole ? 'let ' + whole + ' = ' + module + ';' + (rest ? 'let {' + rest + '} = ' + whole + ';' : '') : rest ? 'let {' + rest + '} = ' + module + ';' : call + ';';
       put(n.start, n.end, text + 'void 0;' + blank(n.start, n.end));
     } else if (n.type === 'ExportNamedDeclaration' && n.declaration) { put(n.start, n.declaration.start, ''); declaration(n.declaration); }
     else if (n.type === 'ExportDefaultDeclaration') {
@@ -558,8 +592,9 @@ async function evaluate(me, src, options) {
     if (v === exitSignal) return;
     me.error = describe(v, me);
     if (me.error.type === 'SyntaxError' && me.error.line === null) {
-      const e = me.error, line = x.lineNumber + 1, source = src.split('\n')[line - 1] || '';
-      e.line = line; e.column = column(line, x.columnNumber + 1);
+      const e = me.error, lines = src.split('\n'), end = src.trimEnd().split('\n').length, past = x.lineNumber + 1 > lines.length;      // past: at the end of the input
+      const line = past ? end : x.lineNumber + 1, source = lines[line - 1];
+      e.line = line; e.column = past ? source.trimEnd().length + 1 : column(line, x.columnNumber + 1);
       e.frames = [{ file: me.name, line, function: '<exec>', source: clip(source.trim(), 300) }];
       e.traceback = me.name + ':' + line + '\n' + clip(source, 1000) + '\n' + ' '.repeat(Math.max(0, Math.min(e.column - 1, source.length, 1000))) + '^\n\nSyntaxError: ' + e.message;
     }
