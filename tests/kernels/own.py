@@ -359,6 +359,15 @@ def _(k):
         return [(0, '', ['%r' % x['final'], '%r' % y['final']])]
 
 
+row('python', 'own-py-inside-itself', 'what contains itself is shown as Python shows it; what is there twice is no cycle',
+    *[step('%s\nassert repr(x) == %r\nx' % (code, shown), {'result': shown})
+      for code, shown in (("x = {}; x['self'] = x", "{'self': {...}}"), ("x = [1]; x.append((x, {'a': x}))", "[1, ([...], {'a': [...]})]"),
+                          ('x = ([],); x[0].append(x)', '([(...)],)'), ("a = [1]; x = [a, a, {'k': a}]", "[[1], [1], {'k': [1]}]"))])
+row('python', 'own-py-indented', 'code that is indented as a whole is run without the indent; what stays wrong is told as it was',
+    step('  x = 1\n  x', {'result': '1'}), step('\n# c\n\tdef f(a):\n\t\treturn a / 0\n\tx = """\n\ta\nb"""\nx', {'result': "'\\na\\nb'"}),
+    step('import inspect; inspect.getsource(f)', {'result': "'def f(a):\\n\\treturn a / 0\\n'"}), step('    if 1:\n        f(1)', {'status': 'error', 'error_type': 'ZeroDivisionError', 'error_line': 4}),
+    step('  !echo hi\n  x = !echo ho\n  x', {'stdout': 'hi\n', 'result': "['ho']"}),
+    *[step(code, {'status': 'error', 'error_type': 'IndentationError', 'error_line': line}) for code, line in (('   x = 1\n  y = 2', 1), ('  x = 1 +\n  y', 1), ('if 1:\nx = 1', 2), ('x = 1\n  y = 2', 2))])
 row('python', 'own-py-future', '__future__ features persist',
     step('from __future__ import annotations'), step('def f(x: nosuch): pass\nf.__annotations__', {'result': "{'x': 'nosuch'}"}), min_py='3.7')
 row('javascript', 'own-js-iterators', 'N37: broken iterators and event methods',

@@ -975,24 +975,28 @@ def clip(s, cap=TEXT_CAP):
     return s[:half] + '\n... [%d characters left out] ...\n' % (len(s) - 2 * half) + s[-half:]
 
 
-def bounded_repr(o, depth=0, budget=None):
-    """repr(), but of the built-in containers at most 1000 items a level and a total budget."""
+def bounded_repr(o, inside=None, budget=None):
+    """repr(), but of the built-in containers at most 1000 items a level and a total budget. inside: ids of what it is in, of 50 levels."""
     t = type(o)
     if budget is None:
-        budget = [TEXT_CAP * 2]
-    if t in (list, tuple, set, frozenset, dict) and depth < 50:
+        inside, budget = set(), [TEXT_CAP * 2]
+    if t in (list, tuple, set, frozenset, dict) and len(inside) < 50:
         n = len(o)
         if n == 0:
             return repr(o)
+        if id(o) in inside:                 # as Python shows what contains itself
+            return '[...]' if t is list else '(...)' if t is tuple else '{...}'
+        inside.add(id(o))
         out = []
         for i, x in enumerate(o.items() if t is dict else o):
             if i >= 1000 or budget[0] <= 0:
                 out.append('... [%d more]' % (n - i))
                 break
             if t is dict:
-                out.append(bounded_repr(x[0], depth + 1, budget) + ': ' + bounded_repr(x[1], depth + 1, budget))
+                out.append(bounded_repr(x[0], inside, budget) + ': ' + bounded_repr(x[1], inside, budget))
             else:
-                out.append(bounded_repr(x, depth + 1, budget))
+                out.append(bounded_repr(x, inside, budget))
+        inside.remove(id(o))
         body = ', '.join(out)
         if t is list:
             return '[' + body + ']'
@@ -1166,6 +1170,16 @@ def compile_units(src, name):
     return units
 
 
+def outdented(src, error):
+    """Code whose first statement is indented, without this indent in all lines that have it; None of other code."""
+    lines = src.split('\n')
+    at = next((i for i, l in enumerate(lines) if l.strip() and not l.lstrip().startswith('#')), None)
+    if not isinstance(error, IndentationError) or at is None or error.lineno != at + 1:
+        return None
+    indent = lines[at][:len(lines[at]) - len(lines[at].lstrip())]
+    return '\n'.join([l[len(indent):] if l.startswith(indent) else l for l in lines]) if indent else None
+
+
 def hides_value(src, node):
     """Does a semicolon follow this last expression?"""
     if ';' not in src:
@@ -1247,6 +1261,14 @@ def run_source(src, name):
         units = compile_units(src, name)
     except SyntaxError as e:
         error, units = e, None
+        flat = outdented(src, e)
+        if flat is not None:
+            try:
+                units = compile_units(flat, name)
+                keep_source(name, flat)     # what its positions are of
+            except SyntaxError as other:
+                if not isinstance(other, IndentationError):
+                    src = flat              # magics, perhaps
     if units is None:
         if '!' in src or '%' in src or '?' in src or 'pip' in src or 'conda' in src:
             part('magics')
@@ -1462,6 +1484,24 @@ def run_exec(src, name):
     return status, report
 
 
+def keep_source(name, src):
+    """For tracebacks and inspect."""
+    entry = (len(src), None, [l + '\n' for l in src.split('\n')], name)
+    if name in S.cells:
+        S.cells_size -= S.cells.pop(name)[0]
+    S.cells[name] = entry
+    S.cells_size += entry[0]
+    while len(S.cells) > CELLS or S.cells_size > CELLS_SIZE and len(S.cells) > 1:       # a long session keeps the text of its last execs
+        first = next(iter(S.cells))
+        S.cells_size -= S.cells.pop(first)[0]
+        for m in (modules.get('linecache'), _std_private.get('linecache')):
+            if isinstance(getattr(m, 'cache', None), dict):
+                m.cache.pop(first, None)
+    for m in (modules.get('linecache'), _std_private.get('linecache')):
+        if isinstance(getattr(m, 'cache', None), dict):
+            m.cache[name] = entry
+
+
 def on_exec(request, blob):
     S.count += 1
     S.total, S.budget, S.unordered, S.pending, S.interrupted = 0, BUDGET, False, False, False
@@ -1492,20 +1532,7 @@ def on_exec(request, blob):
             'line': blob.count(b'\n', 0, e.start) + 1, 'column': None,
             'traceback': 'SyntaxError: the code is not valid UTF-8 (byte %d)\n' % e.start}}
     else:
-        entry = (len(src), None, [l + '\n' for l in src.split('\n')], name)
-        if name in S.cells:
-            S.cells_size -= S.cells.pop(name)[0]
-        S.cells[name] = entry
-        S.cells_size += entry[0]
-        while len(S.cells) > CELLS or S.cells_size > CELLS_SIZE and len(S.cells) > 1:       # a long session keeps the text of its last execs
-            first = next(iter(S.cells))
-            S.cells_size -= S.cells.pop(first)[0]
-            for m in (modules.get('linecache'), _std_private.get('linecache')):
-                if isinstance(getattr(m, 'cache', None), dict):
-                    m.cache.pop(first, None)
-        for m in (modules.get('linecache'), _std_private.get('linecache')):
-            if isinstance(getattr(m, 'cache', None), dict):
-                m.cache[name] = entry
+        keep_source(name, src)
         status, report = run_exec(src, name)
     try:
         set_signal(SIGINT, on_sigint)       # a handler of the user's holds in its exec
