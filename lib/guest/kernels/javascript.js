@@ -274,24 +274,35 @@ function note(set, t) {
   if (set.size > set.limit) { for (const x of set) if (x._destroyed) set.delete(x); set.limit = 2 * set.size + 1000; }
   set.add(t);
 }
+/** The exec ends when this promise of Node's has settled, too. */
+function awaited(p) { const me = current, left = () => { me.pending--; }; me.pending++; apply(then, p, [left, left]); }
 {
-  const timers = require('timers');
+  const timers = require('timers'), promises = require('timers/promises');
   for (const [name, real] of [['setTimeout', realTimeout], ['setImmediate', realImmediate]]) {
     const f = wrap(name, (self, args) => { const t = apply(real, self, args); if (current) note(current.timers, t); return t; });
-    if (real[promisified]) Object.defineProperty(f, promisified, { enumerable: true, get: () => real[promisified] });
+    const plain = promises[name], promised = wrap(name, (self, args) => {
+      const p = apply(plain, self, args), o = args[name === 'setTimeout' ? 2 : 1];
+      if (current && !(o && o.ref === false)) awaited(p);
+      return p;
+    });
+    Object.defineProperty(f, promisified, { enumerable: true, get: () => promised });
+    promises[name] = promised;
     timers[name] = f;
     Object.defineProperty(main, name, { value: f, writable: true, configurable: true, enumerable: true });
   }
   if (typeof main.fetch === 'function') {
     const fetch = main.fetch;
     Object.defineProperty(main, 'fetch', { value: wrap('fetch', (self, args) => {
-      const me = current, p = apply(fetch, main, args);
-      if (me) { const left = () => { me.pending--; }; me.pending++; apply(then, p, [left, left]); }
+      const p = apply(fetch, main, args);
+      if (current) awaited(p);
       return p;
     }), writable: true, configurable: true, enumerable: true });
   }
 }
 const activeRequests = process._getActiveRequests.bind(process), activeHandles = process._getActiveHandles.bind(process);
+const childEvents = ['close', 'exit', 'message'], outputEvents = ['data', 'readable'];
+const hears = (o, events) => o && typeof o.listenerCount === 'function' && events.some((name) => o.listenerCount(name) > 0);
+const reffed = (handle) => Boolean(handle) && (typeof handle.hasRef !== 'function' || handle.hasRef());
 /** What the exec still waits for: 0 nothing, else after how many ms to look again. */
 function busy(me) {
   let next = Infinity;
@@ -303,17 +314,32 @@ function busy(me) {
   if (next < Infinity) return next;
   if (me.pending > 0) return 2;
   for (const r of list(activeRequests())) if (!me.requests.has(r)) return 1;
-  for (const h of list(activeHandles())) {  // a child whose end user code wants to hear of
-    if (!me.handles.has(h) && h && typeof h.pid === 'number' && typeof h.kill === 'function' && h.listenerCount('close')) me.children.set(h, 0);
+  for (const h of list(activeHandles())) {  // a child whose end or output user code wants to hear of
+    if (!me.handles.has(h) && h && typeof h.pid === 'number' && typeof h.kill === 'function' && (hears(h, childEvents) || hears(h.stdout, outputEvents) || hears(h.stderr, outputEvents))) me.children.set(h, me.children.get(h) || 0);
   }
+  for (const w of me.workers) if (w.threadId !== -1 && reffed(w[Object.getOwnPropertySymbols(w).find((y) => y.description === 'kHandle')])) return 2;
   for (const [h, ended] of me.children) {   // 'close' comes when its pipes are empty, which a grandchild can delay for ever
-    if (h.exitCode === null && h.signalCode === null) return 2;
+    if (h.exitCode === null && h.signalCode === null) { if (reffed(h._handle)) return 2; me.children.delete(h); continue; }
     if (!(h._closesGot < h._closesNeeded)) { me.children.delete(h); continue; }
     if (!ended) me.children.set(h, Date.now()); else if (Date.now() - ended > 300) { me.children.delete(h); continue; }
     return 1;
   }
-  if (stdin && stdinGiven && !stdin.readableEnded && !stdin.destroyed && !stdin.isPaused() && (stdin.listenerCount('data') || stdin.listenerCount('readable'))) return 2;
+  if (stdin && stdinGiven && !stdin.readableEnded && !stdin.destroyed && ((stdin.listenerCount('data') && !stdin.isPaused()) || stdin.listenerCount('readable'))) return 2;
   return 0;
+}
+let drained = null, strays = false;         // strays: an exec ended before its work, or a worker came after it: what keeps the loop going may not be of this one
+const emit = process.emit, resources = process.getActiveResourcesInfo && process.getActiveResourcesInfo.bind(process);     // Node 17.3
+const onBeforeExit = () => { control.ref(); if (drained) drained(true); };
+const onWorker = (w) => { if (current) current.workers.add(w); else strays = true; };
+/** Is there work that Node lists nowhere, as that of its thread pool for zlib and crypto? Where nothing else is there, its loop tells: without our control it comes to its end when there is none. */
+async function unlisted(me) {
+  if (!resources || process.emit !== emit || !heard('beforeExit').includes(onBeforeExit)) return false;
+  control.unref();
+  if (resources().length) { control.ref(); return false; }       // servers, intervals and the like keep it going
+  const end = await Promise.race([new Promise((done) => { drained = done; }), me.ended, later(10, true)]);
+  control.ref(); drained = null;
+  if (end === true) strays = false;
+  return end !== true && !strays;
 }
 
 // ---------------------------------------------------------------- rewriting
@@ -556,7 +582,7 @@ let job = null;
 method('__interp_run', () => job());
 const runner = new vm.Script('__interp_run()', { filename: 'interp:run' });
 const turn = () => new Promise((done) => apply(realImmediate, main, [done]));
-const later = (ms) => new Promise((done) => apply(realTimeout, main, [done, ms]));
+const later = (ms, weak) => new Promise((done) => { const t = apply(realTimeout, main, [done, ms]); if (weak) t.unref(); });      // weak: it keeps nothing going
 
 async function evaluate(me, src, options) {
   if (options.ts) {
@@ -629,7 +655,7 @@ function remember(name, src) {              // a long session keeps the text of 
 async function exec(request, blob) {
   count++;
   const options = request.options || {}, saved = new Map(), me = current = {
-    name: 'exec-' + (request.n || count) + '.js', timers: new Set(), children: new Map(), pending: 0, total: 0, error: null, exit: undefined, over: false,
+    name: 'exec-' + (request.n || count) + '.js', timers: new Set(), children: new Map(), workers: new Set(), pending: 0, total: 0, error: null, exit: undefined, over: false,
     interrupted: false, shown: 0, declared: new Map(), column: (line, c) => c, requests: new Set(list(activeRequests())), handles: new Set(list(activeHandles())),
   };
   me.timers.limit = 1000;
@@ -651,8 +677,7 @@ async function exec(request, blob) {
       await turn();
       if (me.over || me.error || me.exit !== undefined) break;
       const ms = busy(me);
-      if (!ms) break;
-      await Promise.race([later(ms), me.ended]);
+      if (ms) await Promise.race([later(ms), me.ended]); else if (!await unlisted(me)) break;
     }
   } catch (e) { if (e !== exitSignal && !me.error) me.error = describe(e, me); }
   let status = OK, report = { exit_code: 0 };
@@ -662,6 +687,7 @@ async function exec(request, blob) {
   else if (process.exitCode) { status = EXIT; report = { exit_code: process.exitCode & 255 }; }
   process.exitCode = undefined;
   if (status !== OK) {
+    strays = true;
     for (const t of me.timers) (t._idleTimeout === undefined ? realClearImmediate : realClearTimeout)(t);
     for (const n of me.declared.keys()) {   // a name whose initialiser threw would stay dead: it gets a value
       try { const r = await post('Runtime.evaluate', { expression: 'typeof ' + n, replMode: true, silent: true }); if (r.exceptionDetails) await post('Runtime.evaluate', { expression: 'let ' + n, replMode: true, silent: true }); } catch { /* the next exec tells */ }
@@ -689,7 +715,7 @@ const watchdog = startSigintWatchdog && watchdogHasPendingSigint ? { start: star
 sigint.unref(); sigint.onsignal = onSigint; sigint.start(2);
 const onWarning = (w) => { if (w && w.name !== 'ExperimentalWarning') err.write('(node:' + pid + ') ' + text(() => w.name) + ': ' + text(() => w.message) + '\n'); };
 function listen() {                         // user code may have removed ours
-  for (const [name, f] of [['uncaughtException', onException], ['unhandledRejection', onRejection], ['warning', onWarning]]) if (!heard(name).includes(f)) apply(on, process, [name, f]);
+  for (const [name, f] of [['uncaughtException', onException], ['unhandledRejection', onRejection], ['warning', onWarning], ['beforeExit', onBeforeExit], ['worker', onWorker]]) if (!heard(name).includes(f)) apply(on, process, [name, f]);
 }
 listen();
 control.open(CONTROL);
