@@ -15,6 +15,7 @@ from ._aio_files import AsyncFiles
 from ._context import BaseContext, Cancel
 from ._event import Event
 from ._handle import Handle, Use
+from ._held import Held
 from ._library import lib
 from ._redact import Redacts
 from ._result import Result
@@ -206,12 +207,14 @@ async def _complete(context: AsyncContext, call: int) -> None:
     check(lib.interp_call_finish(call, None, byref(err)), err)
 
 
-class AsyncExec(_Closing):
+class AsyncExec(Held, _Closing):
     """An exec that has been started. `async for` gives its events, the last of type "result"; `await` of it, or of `result()`, waits for the end.
 
     Pulling events is what lets streaming code go on. A task that is cancelled while it waits here cancels the exec; so does dropping an unfinished
     one.
     The session stays usable."""
+
+    _instead = 'wait for its result, and take result.json()'
 
     def __init__(self, session: 'AsyncSession', call: c_void_p, cancel: Optional[Cancel]) -> None:
         self._session, self._cancel = session, cancel
@@ -359,7 +362,7 @@ class AsyncExec(_Closing):
             self._session._owner._in_loop(_Ending(handle))
 
 
-class AsyncSession(Redacts):
+class AsyncSession(Held, Redacts):
     """One sandbox for the tasks of one event loop.
 
         async with AsyncSession() as s:

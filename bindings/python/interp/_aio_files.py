@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Dict, Itera
 from . import _ffi, _files, _text
 from ._files import FileInfo
 from ._handle import Handle
+from ._held import Held, Shared
 from ._library import lib
 from .errors import InvalidError, NotFoundError, check
 
@@ -49,8 +50,10 @@ async def _write(context: 'AsyncContext', call: int, piece: bytes) -> bool:
     return True
 
 
-class AsyncReader:
+class AsyncReader(Held):
     """The bytes of a file as they come, for `async for`. Not asking holds the sandbox back. `async with`, or `close`, when not all is read."""
+
+    _instead = 'take the bytes of `await reader.read()`'
 
     def __init__(self, session: 'AsyncSession', what: Tuple[Any, Tuple[Any, ...]]) -> None:
         self._session, call = session, c_void_p()
@@ -94,7 +97,7 @@ class AsyncReader:
             self._session._owner._in_loop(_Ending(handle))
 
 
-class AsyncFiles:
+class AsyncFiles(Shared):
     """Files of a session, as `session.files`; as `Files`, to be awaited."""
 
     __slots__ = ('_session',)

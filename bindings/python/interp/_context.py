@@ -8,6 +8,7 @@ import threading
 from ctypes import byref, c_void_p
 
 from . import _ffi, _handle
+from ._held import Held, Shared
 from ._library import lib
 from ._redact import Redacts, redacted
 from .errors import check
@@ -39,7 +40,7 @@ class _Raised(threading.local):
     first: Optional[BaseException] = None
 
 
-class BaseContext(Redacts):
+class BaseContext(Held, Redacts):
     """What both kinds of contexts share: the C object and the log."""
 
     def __init__(self, flags: int, log: Optional[Log], audit: Optional[Audit] = None, audit_key: Optional[bytes] = None) -> None:
@@ -178,11 +179,13 @@ def default_context() -> Context:
         return _default[1]
 
 
-class Cancel:
+class Cancel(Shared):
     """Ends what it is given to: opens and execs that got it as `cancel=`. One may serve many; a fired one stays fired.
 
     `fire` may be called from any thread and from signal handlers. Firing again skips the rest of the grace time. What had ended keeps its true
     outcome."""
+
+    _instead = 'fire it in the process that made it'
 
     def __init__(self, context: Optional[BaseContext] = None) -> None:
         owner = context or default_context()

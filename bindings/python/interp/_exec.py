@@ -10,6 +10,7 @@ from . import _event, _ffi, _screen, _text
 from ._context import BaseContext, Cancel
 from ._event import Event
 from ._handle import Handle, Use
+from ._held import Held
 from ._library import lib
 from ._result import Result
 from .errors import ClosedError, check
@@ -180,11 +181,13 @@ class _Inside:
         return self.exec._result
 
 
-class Exec:
+class Exec(Held):
     """An exec that has been started. Iterate it for its events; the last one has type "result".
 
     Not asking for events stalls the code once its pipe is full, if it was started to stream. Dropping an unfinished one cancels it; the session
     stays usable."""
+
+    _instead = 'wait for its result, and take result.json()'
 
     def __init__(self, session: 'Session', call: c_void_p, cancel: Optional[Cancel]) -> None:
         self._session, self._cancel = session, cancel

@@ -7,6 +7,7 @@ from ctypes import byref, c_void_p
 
 from . import _exec, _ffi, _text
 from ._handle import Handle, Use
+from ._held import Held, Shared
 from ._library import lib
 from .errors import ClosedError, InvalidError, NotFoundError, StatusError, check
 
@@ -155,8 +156,10 @@ def size_of(source: Any) -> Optional[int]:
     return len(_text.data(source, 'data')) if isinstance(source, (str, bytes, bytearray, memoryview)) else None
 
 
-class Reader:
+class Reader(Held):
     """The bytes of a file as they come: iterate it for pieces. Not asking holds the sandbox back. `with`, or `close`, when not all is read."""
+
+    _instead = 'take the bytes of reader.read()'
 
     def __init__(self, session: 'Session', what: Tuple[Any, Tuple[Any, ...]]) -> None:
         self._session, call = session, c_void_p()
@@ -217,7 +220,7 @@ def _next(context: 'BaseContext', call: int) -> Optional[bytes]:
                 return piece
 
 
-class Files:
+class Files(Shared):
     """Files of a session, as `session.files`. Paths are of the sandbox: relative ones below /workspace. Names may be any bytes: a str that is
     not UTF-8 carries them as surrogateescape has it."""
 

@@ -10,6 +10,7 @@ from _thread import get_ident
 from ctypes import c_void_p
 from weakref import ref
 
+from ._held import Held
 from .errors import ClosedError, ForkedError
 
 TYPE_CHECKING = False
@@ -76,7 +77,7 @@ class Use:
         self._handle._leave(self)
 
 
-class Handle:
+class Handle(Held):
     """One C object. `Use` gives its pointer; `end` frees it, after everybody has left.
 
     It owns what is in its `box` from the start, also when C fills that later: nothing can be thrown between a C function that makes an object and the one who

@@ -5,6 +5,7 @@ from ctypes import byref, c_char_p, c_size_t, c_uint32, string_at
 
 from . import _ffi, _text
 from ._handle import release
+from ._held import Shared
 from ._library import lib
 from .errors import ExecError
 
@@ -34,12 +35,14 @@ def _is_text(mime: str) -> bool:
     return mime.startswith('text/') or mime.endswith('+json') or mime in ('image/svg+xml', 'application/json', 'application/javascript')
 
 
-class Result:
+class Result(Shared):
     """What an exec came to: immutable, usable from any thread, valid when session and context have gone.
 
     `ok` is the test for success. `str(result)` is a text made for a model to read."""
 
     __slots__ = ('_pointer', '_facts', '__weakref__')
+
+    _instead = 'take result.json()'
 
     def __init__(self, pointer: int) -> None:
         self._pointer = pointer

@@ -12,6 +12,7 @@ from ._context import Cancel, Context, default_context
 from ._exec import Exec
 from ._files import Files
 from ._handle import Handle, Use
+from ._held import Held
 from ._library import lib
 from ._redact import Redacts
 from ._result import Result
@@ -52,7 +53,7 @@ def set_env(s: int, name: str, value: Optional[_text.TextOrBytes]) -> None:
         check(lib.interp_session_set_env(s, c_name, raw, len(raw), byref(err)), err)
 
 
-class Session(Redacts):
+class Session(Held, Redacts):
     """One sandbox, open until it is closed: variables, functions and files stay from one exec to the next.
 
         with Session(memory_bytes=256 << 20) as s:

@@ -6,6 +6,7 @@ from ctypes import byref, c_size_t, c_uint64, c_void_p, create_string_buffer
 from typing import NamedTuple
 
 from . import _ffi, _text
+from ._held import Shared
 from ._library import lib
 from .errors import NotFoundError, check
 
@@ -27,12 +28,14 @@ class Match(NamedTuple):
     text: str      # the line, 4 KiB at most
 
 
-class Spill:
+class Spill(Shared):
     """All of one output stream: what `Result.stdout` shows of it and, when the session has a `spill_dir`, what lies between.
 
     Iterating gives its bytes in pieces of at most 64 KiB; what could not be kept is left out (see `gap`)."""
 
     __slots__ = ('_result', '_stream')
+
+    _instead = 'take spill.read(), or spill.save(path)'
 
     def __init__(self, result: Result, stream: str) -> None:
         if stream not in _STREAMS:

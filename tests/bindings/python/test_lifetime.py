@@ -1,7 +1,10 @@
 """Threads, signals, fork, garbage, the end of the interpreter, callbacks: whatever the order, nothing crashes, leaks or hangs."""
+import asyncio
+import copy
 import gc
 import multiprocessing
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -505,3 +508,65 @@ assert [signal.getsignal(n) for n in range(1, 30)] == handlers
 '''
     done = script(code)
     assert done.returncode == 0, done.stderr
+
+
+def test_copies(session):
+    r = session.python('print(6)\n7')
+    for copied in copy.copy(r), copy.deepcopy({'artifact': [r]})['artifact'][0]:
+        assert copied is r
+    spill, cancel, files = r.spill, interp.Cancel(), session.files
+    assert copy.deepcopy(spill) is spill and copy.deepcopy(cancel) is cancel and copy.deepcopy(files) is files
+    (_, last) = copy.deepcopy(list(session.stream('sh', 'echo x')))
+    assert last.result.stdout == 'x\n'
+    session.files.write('f', 'z')
+    exec, reader, context = session.start('sh', 'echo y'), session.files.open_read('f'), interp.Context()
+    alone = session, exec, reader, context, session._handle
+    for what in alone:
+        for copied in copy.copy, copy.deepcopy:
+            with pytest.raises(TypeError, match="^an? %s can't be copied: " % type(what).__name__):
+                copied(what)
+    for what in alone + (r, spill, cancel, files):
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            with pytest.raises(TypeError, match="^an? %s can't be pickled: " % type(what).__name__):
+                pickle.dumps([what], protocol)
+    with pytest.raises(TypeError, match=r'a Result .*: take result\.json\(\)'):
+        pickle.dumps(r)
+    with pytest.raises(TypeError, match='Result'):
+        pickle.dumps(interp.ExecError(r))
+    del spill, last, cancel
+    gc.collect()
+    assert r.stdout == '6\n' and r.value == '7' and exec.result().stdout == 'y\n' and reader.read() == b'z'
+    context.close()
+
+
+def test_copies_of_asyncio():
+    async def main():
+        async with interp.AsyncSession() as s:
+            await s.files.write('f', 'z')
+            exec, reader, files = s.start('sh', 'echo y'), s.files.open_read('f'), s.files
+            assert copy.deepcopy(files) is files
+            for what in s, s._owner, exec, reader:
+                for wrong in copy.copy, copy.deepcopy, pickle.dumps:
+                    with pytest.raises(TypeError, match="^an %s can't be " % type(what).__name__):
+                        wrong(what)
+            assert (await exec).stdout == 'y\n' and await reader.read() == b'z'
+    asyncio.run(main())
+
+
+def test_a_result_for_another_process():
+    """What a worker can not hand over is an error of the one who asks, and harms neither."""
+    ran = script('''
+import concurrent.futures, multiprocessing, interp
+def work():
+    with interp.Session() as s:
+        return s.sh('echo x')
+def facts():
+    return work().json()
+with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context('fork')) as pool:
+    try:
+        pool.submit(work).result()
+    except TypeError as e:
+        print(e)
+    print(pool.submit(facts).result()['stdout']['text'])
+''')
+    assert ran.returncode == 0 and ran.stdout == "a Result can't be pickled: take result.json()\nx\n\n", ran.stderr
