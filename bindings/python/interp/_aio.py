@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Type, TypeVar
 
 from . import _config, _event, _exec, _ffi, _screen, _text
-from ._aio_files import AsyncFiles
+from ._aio_files import AsyncFiles, Turn
 from ._context import BaseContext, Cancel
 from ._event import Event
 from ._handle import Handle, Use
@@ -101,12 +101,24 @@ class AsyncContext(_Closing, BaseContext):
             self._pump()
             news: bool = await future
         finally:
-            del self._waiting[call]
+            # the address may be that of another call by now
+            freed = self._waiting.get(call) is not future
+            if not freed:
+                del self._waiting[call]
             if timer is not None:
                 timer.cancel()
+        if freed:
+            raise ClosedError('closed while a task waited for it', 'closed')
         if not news:    # a call that has some tells it, also when the context has been closed since
             self._usable()
         return news
+
+    def _free(self, call: int) -> None:
+        """Frees a call that tasks can reach. One that waits for it is woken, and looks at it no more."""
+        future = self._waiting.pop(call, None)
+        if future is not None and not self._loop.is_closed():
+            _give_up(future)
+        lib.interp_call_free(call)
 
     def _usable(self) -> None:
         if self._broken is not None:
@@ -212,13 +224,14 @@ class AsyncExec(Held, _Closing):
 
     Pulling events is what lets streaming code go on. A task that is cancelled while it waits here cancels the exec; so does dropping an unfinished
     one.
-    The session stays usable."""
+    The session stays usable. One task at a time may wait here, a second one gets `BusyError`; when another closes it, the one that waits gets `ClosedError`."""
 
     _instead = 'wait for its result, and take result.json()'
 
     def __init__(self, session: 'AsyncSession', call: c_void_p, cancel: Optional[Cancel]) -> None:
         self._session, self._cancel = session, cancel
-        self._handle = Handle(call, lib.interp_call_free, 'exec')
+        self._handle = Handle(call, session._owner._free, 'exec')
+        self._turn = Turn('exec')
         self._result: Optional[Result] = None
         self._ahead: Optional[Event] = None    # an event that `wait` has seen
         self._deciding: Optional['asyncio.Task[None]'] = None
@@ -235,7 +248,8 @@ class AsyncExec(Held, _Closing):
     async def __anext__(self) -> Event:
         if self._told:
             raise StopAsyncIteration
-        event = await self._next()
+        with self._turn:
+            event = await self._next()
         if event is not None:
             return event
         self._told = True
@@ -307,23 +321,25 @@ class AsyncExec(Held, _Closing):
 
     async def result(self) -> Result:
         """Waits for the end and gives the result. Events that nobody took are dropped."""
-        if self._result is None:
-            _exec.let_go(self._pointer())
-        while True:
-            event = await self._next()
-            if event is None and self._result is not None:
-                return self._result
+        with self._turn:
+            if self._result is None:
+                _exec.let_go(self._pointer())
+            while True:
+                event = await self._next()
+                if event is None and self._result is not None:
+                    return self._result
 
     def __await__(self) -> Any:
         return self.result().__await__()
 
     async def wait(self, timeout_ms: float) -> bool:
         """Whether there is an event or the result within that time. Unlike a cancelled task, a time that is up ends nothing: come back later."""
-        end = self._session._owner._loop.time() + timeout_ms / 1e3
-        while self._ahead is None and self._result is None and self._pull() == _ffi.AGAIN:
-            left = end - self._session._owner._loop.time()
-            if not await self._session._owner._wait(self._pointer(), max(0.0, left * 1e3)):
-                return False
+        owner = self._session._owner
+        end = owner._loop.time() + timeout_ms / 1e3
+        with self._turn:
+            while self._ahead is None and self._result is None and self._pull() == _ffi.AGAIN:
+                if not await owner._wait(self._pointer(), max(0.0, (end - owner._loop.time()) * 1e3)):
+                    return False
         return True
 
     def output(self, offset: int = 0, stream: str = 'stdout', limit: int = 65536) -> 'Output':

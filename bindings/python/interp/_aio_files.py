@@ -10,7 +10,7 @@ from ._files import FileInfo
 from ._handle import Handle
 from ._held import Held, Shared
 from ._library import lib
-from .errors import InvalidError, NotFoundError, check
+from .errors import BusyError, InvalidError, NotFoundError, check
 
 if TYPE_CHECKING:
     from ._aio import AsyncContext, AsyncSession
@@ -50,15 +50,33 @@ async def _write(context: 'AsyncContext', call: int, piece: bytes) -> bool:
     return True
 
 
+class Turn:
+    """One task at a time waits for a call; another one is told so and changes nothing."""
+
+    __slots__ = ('_what', '_taken')
+
+    def __init__(self, what: str) -> None:
+        self._what, self._taken = what, False
+
+    def __enter__(self) -> None:
+        if self._taken:
+            raise BusyError('another task waits for this %s' % self._what, 'task')
+        self._taken = True
+
+    def __exit__(self, *_: Any) -> None:
+        self._taken = False
+
+
 class AsyncReader(Held):
     """The bytes of a file as they come, for `async for`. Not asking holds the sandbox back. `async with`, or `close`, when not all is read."""
 
     _instead = 'take the bytes of `await reader.read()`'
 
     def __init__(self, session: 'AsyncSession', what: Tuple[Any, Tuple[Any, ...]]) -> None:
-        self._session, call = session, c_void_p()
-        self._handle = Handle(call, lib.interp_call_free, 'file')
-        _files.begin(session._pointer(), what, call)
+        s, self._session, call = session._pointer(), session, c_void_p()
+        self._handle = Handle(call, session._owner._free, 'file')
+        self._turn = Turn('file')
+        _files.begin(s, what, call)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -66,11 +84,12 @@ class AsyncReader(Held):
     async def __anext__(self) -> bytes:
         if self._handle.ended:
             raise StopAsyncIteration
-        try:
-            piece = await _next(self._session._owner, self._handle.alive())
-        except BaseException:
-            self.close()
-            raise
+        with self._turn:
+            try:
+                piece = await _next(self._session._owner, self._handle.alive())
+            except BaseException:
+                self.close()
+                raise
         if piece is None:
             self.close()
             raise StopAsyncIteration

@@ -284,3 +284,71 @@ def test_a_session_that_is_dropped():
     run(main)
     from interp import _aio
     assert not _aio._implicit
+
+
+def test_a_close_wakes_who_waits():
+    """Whoever waits for an exec or a file that another task closes gets ClosedError at once; the session goes on and closes."""
+    async def piece(reader):
+        return await reader.__anext__()
+
+    async def main():
+        async with interp.AsyncSession() as s:
+            waits = [lambda e: e.result(), lambda e: e.wait(30e3), piece]
+            for i, wait in enumerate(waits):
+                exec = s.start('bash', 'sleep 30', stream=i == 2)
+                waiting = asyncio.ensure_future(wait(exec))
+                await asyncio.sleep(0.1)
+                exec.close()
+                with pytest.raises(interp.ClosedError):
+                    await asyncio.wait_for(waiting, 10 * SLOW)
+                assert not s._owner._waiting and (await s.sh('echo on')).stdout == 'on\n'
+            reader = s.files.get_tar('.')
+            waiting = asyncio.ensure_future(reader.read())
+            await asyncio.sleep(0)      # it has begun to wait
+            reader.close()
+            with pytest.raises(interp.ClosedError):
+                await asyncio.wait_for(waiting, 10 * SLOW)
+            # news that came just before: the call is gone when the task goes on
+            exec = s.start('bash', 'sleep 30')
+            waiting = asyncio.ensure_future(exec.result())
+            await asyncio.sleep(0.1)
+            for future in s._owner._waiting.values():
+                future.set_result(True)
+            exec.close()
+            with pytest.raises(interp.ClosedError):
+                await asyncio.wait_for(waiting, 10 * SLOW)
+            assert not s._owner._waiting
+        assert s.status == 'gone'
+    run(main)
+
+
+def test_a_second_waiter_harms_nobody():
+    async def main():
+        async with interp.AsyncSession() as s:
+            exec = s.start('bash', 'echo a; read line; echo $line', stream=True, interactive=True)
+            assert (await exec.__anext__()).data == b'a\n'
+            first = asyncio.ensure_future(exec.result())
+            await asyncio.sleep(0.1)
+            for again in exec.result, exec.__anext__, lambda: exec.wait(10):
+                with pytest.raises(interp.BusyError):
+                    await again()
+            exec.write('b\n')
+            r = await asyncio.wait_for(first, 10 * SLOW)
+            assert r.ok and (await exec.result()) is r
+            # one that comes when the end is there already, but its waiter has not run yet
+            exec = s.start('bash', 'echo c')
+            first = asyncio.ensure_future(exec.result())
+            while not any(future.done() for future in s._owner._waiting.values()):
+                await asyncio.sleep(0)
+            with pytest.raises(interp.BusyError):
+                await exec.result()
+            assert (await first).stdout == 'c\n'
+            await s.files.write('f', b'x' * (8 << 20))
+            reader = s.files.open_read('f')
+            whole = asyncio.ensure_future(reader.read())
+            await asyncio.sleep(0)
+            with pytest.raises(interp.BusyError):
+                await reader.__anext__()
+            assert len(await whole) == 8 << 20 and not s._owner._waiting
+        assert s.status == 'gone'
+    run(main)
