@@ -1,9 +1,10 @@
 /* javascript.c - what JavaScript and TypeScript code loads, and which paths its strings name */
-#include "base/buf.h"
+#include "literal.h"
 #include "scan.h"
+#include <stdio.h>
 #include <string.h>
 
-enum { NESTING = 512 };
+enum { NESTING = 512, CODE_DEPTH = 8 };
 enum type { END, NAME, STRING, TEMPLATE, NUMBER, REGEX, PUNCT };   /* TEMPLATE: one without substitutions is a STRING */
 struct lexer {
     const char *p, *end, *begin;
@@ -16,6 +17,8 @@ struct lexer {
     int value;                         /* the last token ends a value: a slash divides */
     int control;                       /* the last token was if, while, for, with */
     int block_next;                    /* a { now begins a block */
+    unsigned templates, level;         /* open substitutions; level: how many of them the token is in; for a TEMPLATE, its text is */
+    int begins, hole;                  /* of a TEMPLATE: it is the first part, a substitution follows */
     int in_template, line_start, dot;  /* dot: the last token is one: what follows is a property, whatever its name */
     struct interp__buf text;
 };
@@ -93,15 +96,20 @@ static void string(struct lexer *l)
 }
 static void push(struct lexer *l, char c)
 {
-    if (l->depth >= NESTING)
+    if (l->depth >= NESTING || (c == '`' && l->templates >= LITERAL_LEVELS - 1))
         l->unsure = 1;
-    else
+    else {
         l->nest[l->depth++] = c;
+        l->templates += c == '`';
+    }
 }
 /* A template's text: to its end, or to a substitution */
 static void template(struct lexer *l, int first)
 {
     l->type = first ? STRING : TEMPLATE;
+    l->level = l->templates;
+    l->begins = first;
+    l->hole = 0;
     l->in_template = 0;
     l->value = 1;
     while (l->p < l->end && *l->p != '`') {
@@ -113,6 +121,7 @@ static void template(struct lexer *l, int first)
             l->p += 2;
             push(l, '`');
             l->type = TEMPLATE;
+            l->hole = 1;
             l->value = 0;
             return;
         } else if (n)
@@ -228,6 +237,7 @@ static void next(struct lexer *l)
     }
     blanks(l);
     l->at = l->line;
+    l->level = l->templates;
     if (l->p >= l->end || l->unsure) {
         l->type = END;
         return;
@@ -270,6 +280,7 @@ static void next(struct lexer *l)
     case ')': case ']': case '}': {
         char open = l->depth ? l->nest[--l->depth] : 0;
         if (c == '}' && open == '`') {
+            l->templates--;
             l->in_template = 1;
             return;
         }
@@ -301,7 +312,21 @@ static void next(struct lexer *l)
     l->dot = c == '.';
 }
 
-struct scan { struct lexer l; policy_take *take; void *userdata; int result; };
+struct scan {
+    struct lexer l;
+    policy_take *take;
+    void *userdata;
+    int result;
+    unsigned deep;                     /* code in the code */
+    struct literals literals;
+    char called[LITERAL_LEVELS][24];   /* what a text is given to */
+    enum use next;                     /* what a text that begins now is for */
+    unsigned maker, any;               /* behind these brackets comes the call of what createRequire makes; in these, the arguments of require.call */
+    char last[64], target[64];         /* the last name; the one that is being given a value */
+    size_t last_len, target_len;
+    struct aliases *aliases;
+};
+enum { USE_MAKER = USE_PERHAPS_MODULE + 1 };   /* of a name: it makes a require */
 
 static void give(struct scan *s, enum policy_kind kind, const void *p, size_t n, uint32_t line)
 {
@@ -312,89 +337,247 @@ static int punct(const struct lexer *l, char c)
 {
     return l->type == PUNCT && l->c == c;
 }
-
-/* require(…), import(…): what it loads when that is a plain text, else made at run time. At the token after the name. */
-static void loader(struct scan *s, const char *called, uint32_t line)
+static int is_text(const struct lexer *l)
 {
-    char module[POLICY_NAME_MAX];
+    return l->type == STRING || (l->type == TEMPLATE && l->begins);
+}
+static void remember(char *to, size_t *to_len, const void *p, size_t n)
+{
+    *to_len = n < 64 ? n : 0;
+    memcpy(to, p, *to_len);
+}
+
+static enum use use_of(const struct scan *s)
+{
+    static const char *const loaders[] = { "require", "getBuiltinModule" }, *const runners[] = { "eval", "Function" };
+    for (size_t i = 0; i < 2; i++)
+        if (word(&s->l, loaders[i]))
+            return USE_MODULE;
+    for (size_t i = 0; i < 2; i++)
+        if (word(&s->l, runners[i]))
+            return USE_CODE;
+    return word(&s->l, "createRequire") ? (enum use)USE_MAKER : s->l.type == NAME ? alias_find(s->aliases, s->l.text.p, s->l.text.len) : USE_NONE;
+}
+
+static int scan(struct scan *s, const char *p, size_t n, uint32_t line);
+
+/* Code in a text is read as code. */
+static void run(struct scan *s, const char *p, size_t n, uint32_t line)
+{
+    static const char deep[] = "code in code in code";
+    if (s->deep >= CODE_DEPTH) {
+        give(s, POLICY_UNSURE, deep, sizeof deep - 1, line);
+        return;
+    }
+    struct interp__buf copy;
+    struct scan *in = interp__alloc(s->l.text.mem, sizeof *in);
+    if (!in) {
+        s->l.text.bad = 1;
+        return;
+    }
+    interp__buf_init(&copy, s->l.text.mem);
+    interp__buf_add(&copy, p, n);
+    in->take = s->take;
+    in->userdata = s->userdata;
+    in->deep = s->deep + 1;
+    in->aliases = s->aliases;
+    interp__buf_init(&in->l.text, s->l.text.mem);
+    int r = copy.bad ? -1 : scan(in, copy.len ? (const char *)copy.p : "", copy.len, line);
+    if (r < 0)
+        s->l.text.bad = 1;
+    else if (!s->result)
+        s->result = r;
+    interp__buf_free(&copy);
+    interp__free(s->l.text.mem, in);
+}
+
+/* Behind a name for what loads or runs: its call begins, or it is given another name. */
+static void called(struct scan *s, enum use use, const char *name, uint32_t line)
+{
+    if (punct(&s->l, '?'))   /* ?.( */
+        while (punct(&s->l, '?') || punct(&s->l, '.'))
+            next(&s->l);
+    while ((use == USE_MODULE || use == (enum use)USE_MAKER) && (punct(&s->l, ')') || punct(&s->l, ']')))   /* (0, require)( */
+        next(&s->l);
+    if (punct(&s->l, '.') && use == USE_MODULE) {   /* require.call(x, …); the others load nothing */
+        next(&s->l);
+        if (!word(&s->l, "call") && !word(&s->l, "apply") && !word(&s->l, "bind"))
+            return;
+        give(s, POLICY_DYNAMIC, name, strlen(name), line);
+        next(&s->l);
+        if (punct(&s->l, '('))
+            s->any = s->maker = s->l.depth;
+    } else if (!punct(&s->l, '(')) {
+        if ((use == USE_MODULE || use == (enum use)USE_MAKER) && !punct(&s->l, ':'))
+            give(s, POLICY_DYNAMIC, name, strlen(name), line);
+        alias_add(s->aliases, s->target, s->target_len, use);
+        if (punct(&s->l, ':') || word(&s->l, "as")) {   /* {require: r}, {createRequire as r} */
+            next(&s->l);
+            if (s->l.type == NAME)
+                alias_add(s->aliases, (const char *)s->l.text.p, s->l.text.len, use);
+        }
+    } else if (use == (enum use)USE_MAKER) {
+        give(s, POLICY_DYNAMIC, name, strlen(name), line);
+        alias_add(s->aliases, s->target, s->target_len, USE_MODULE);
+        s->maker = s->l.depth;
+        next(&s->l);
+    } else {
+        if (use == USE_CODE)
+            give(s, POLICY_DYNAMIC, name, strlen(name), line);
+        next(&s->l);
+        if (!is_text(&s->l)) {
+            if (use == USE_MODULE)
+                give(s, POLICY_DYNAMIC, name, strlen(name), line);
+            return;
+        }
+        snprintf(s->called[s->l.level], sizeof s->called[0], "%s", name);
+        s->next = use;
+    }
+}
+
+/* A text is whole; the token behind it is at the lexer. */
+static void text(struct scan *s, unsigned level)
+{
+    static const char *const makers[] = { "require", "getBuiltinModule", "createRequire", "binding", "_linkedBinding", "dlopen", "mainModule", "_load" };
+    const struct literal t = s->literals.at[level];
+    const char *name = s->called[level];
     size_t n;
-    if (!punct(&s->l, '(')) {
-        give(s, POLICY_DYNAMIC, called, strlen(called), line);
-        return;
+    const char *p = literal_end(&s->literals, level, s->l.type == PUNCT ? s->l.c : 0, &n);
+    give(s, POLICY_PATH, p, n, t.line);
+    if (t.use == USE_CODE && n && !s->result)
+        run(s, p, n, t.line);
+    else if ((t.use == USE_MODULE && !punct(&s->l, ')') && !punct(&s->l, ',')) || (t.use == USE_MODULE && (n > POLICY_NAME_MAX || memchr(p, 0, n))))
+        give(s, POLICY_DYNAMIC, name, strlen(name), t.line);
+    else if ((t.use == USE_MODULE || t.use == USE_PERHAPS_MODULE) && n <= POLICY_NAME_MAX)
+        give(s, POLICY_IMPORT, p, n, t.line);
+    for (size_t i = 0; i < sizeof makers / sizeof *makers && !t.use; i++)   /* module["require"] */
+        if (i != 3 && n == strlen(makers[i]) && !memcmp(p, makers[i], n)) {
+            give(s, POLICY_DYNAMIC, p, n, t.line);
+            if (punct(&s->l, ']'))
+                called(s, i < 2 ? USE_MODULE : i == 2 ? (enum use)USE_MAKER : USE_NONE, makers[i], t.line);
+        }
+}
+
+static void one_name(struct scan *s, int was_dot, int was_typeof)
+{
+    uint32_t at = s->l.at;
+    enum use use = use_of(s);
+    char name[24];
+    size_t n = s->l.text.len < sizeof name - 1 ? s->l.text.len : sizeof name - 1;
+    memcpy(name, s->l.text.p, n);
+    name[n] = 0;
+    if (word(&s->l, "import") && !was_dot) {
+        next(&s->l);
+        if (s->l.type == STRING)
+            give(s, POLICY_IMPORT, s->l.text.p, s->l.text.len, at);
+        else if (punct(&s->l, '('))
+            called(s, USE_MODULE, "import", at);
+    } else if (word(&s->l, "from")) {
+        next(&s->l);
+        if (s->l.type == STRING)
+            give(s, POLICY_IMPORT, s->l.text.p, s->l.text.len, at);
+    } else if (use && !was_typeof) {
+        next(&s->l);
+        called(s, use, name, at);
+    } else {
+        if (word(&s->l, "mainModule") || (was_dot && (word(&s->l, "binding") || word(&s->l, "_linkedBinding") || word(&s->l, "dlopen") || word(&s->l, "_load"))))
+            give(s, POLICY_DYNAMIC, s->l.text.p, s->l.text.len, at);
+        next(&s->l);
     }
-    next(&s->l);
-    if (s->l.type != STRING || s->l.text.len > sizeof module) {
-        give(s, POLICY_DYNAMIC, called, strlen(called), line);
-        return;
+}
+
+static int scan(struct scan *s, const char *p, size_t n, uint32_t line)
+{
+    struct lexer *l = &s->l;
+    int dot = 0, type_of = 0, value = 0;
+    l->p = l->begin = p;
+    l->end = p + n;
+    l->line = line;
+    l->line_start = l->block_next = 1;
+    interp__buf_init(&s->literals.text, l->text.mem);
+    if (n >= 2 && p[0] == '#' && p[1] == '!')
+        while (l->p < l->end && !terminator(l))
+            l->p++;
+    next(l);
+    while (l->type != END && !s->result && !l->text.bad) {
+        unsigned level = l->level;
+        struct literal *t = &s->literals.at[level];
+        if (is_text(l) || l->type == TEMPLATE) {
+            for (unsigned k = LITERAL_LEVELS - 1; k > level; k--)
+                if (s->literals.at[k].open)
+                    text(s, k);
+            if (is_text(l) || !t->open)
+                literal_begin(&s->literals, level, l->at, s->next ? s->next : s->any ? USE_PERHAPS_MODULE : USE_NONE);
+            s->next = USE_NONE;
+            literal_add(&s->literals, l->text.p, l->text.len);
+            if (l->type == TEMPLATE && l->hole)
+                literal_add(&s->literals, "", 1);
+            dot = type_of = 0;
+            value = 1;
+            next(l);
+            continue;
+        }
+        if (t->open) {
+            if (t->open == 1 && punct(l, '+')) {
+                t->open = 2;
+                next(l);
+            } else
+                text(s, level);
+            continue;
+        }
+        int was_dot = dot, was_typeof = type_of, ended = value;
+        value = l->value;
+        dot = punct(l, '.');
+        type_of = word(l, "typeof");
+        if (l->type == NAME) {
+            if (l->at != line && ended)   /* another statement */
+                s->target_len = 0;
+            remember(s->last, &s->last_len, l->text.p, l->text.len);
+            line = l->at;
+            one_name(s, was_dot, was_typeof);
+            continue;
+        }
+        if (punct(l, '=') && l->p < l->end && *l->p != '=' && *l->p != '>')
+            remember(s->target, &s->target_len, s->last, s->last_len);
+        else if (punct(l, ';'))
+            s->target_len = 0;
+        line = l->at;
+        int made = s->maker && punct(l, ')') && l->depth < s->maker;
+        if (s->any && l->depth < s->any)
+            s->any = 0;
+        next(l);
+        if (made) {
+            s->maker = 0;
+            if (punct(l, '('))
+                called(s, USE_MODULE, "createRequire", l->at);
+        }
     }
-    n = s->l.text.len;
-    memcpy(module, s->l.text.p, n);
-    next(&s->l);
-    if (punct(&s->l, ')') || punct(&s->l, ','))
-        give(s, POLICY_IMPORT, module, n, line);
-    else
-        give(s, POLICY_DYNAMIC, called, strlen(called), line);
+    for (unsigned k = LITERAL_LEVELS; k-- > 0;)
+        if (s->literals.at[k].open)
+            text(s, k);
+    if (l->unsure || s->aliases->over) {
+        const char *why = l->unsure == 1 ? "very deep nesting" : l->unsure ? "<!-- or -->" : "very many other names for require";
+        give(s, POLICY_UNSURE, why, strlen(why), l->line);
+    }
+    int bad = l->text.bad | s->literals.text.bad | s->aliases->names.bad;
+    interp__buf_free(&l->text);
+    interp__buf_free(&s->literals.text);
+    return bad ? -1 : s->result;
 }
 
 int interp__scan_javascript(const struct interp__mem *m, const char *p, size_t n, uint32_t line, policy_take *take, void *userdata)
 {
-    static const char *const makers[] = { "require", "getBuiltinModule", "createRequire", "eval", "Function", "binding", "_linkedBinding", "dlopen", "mainModule", "_load" };
-    struct scan s;
-    memset(&s, 0, sizeof s);
-    s.l.p = s.l.begin = p;
-    s.l.end = p + n;
-    s.l.line = line;
-    s.l.line_start = s.l.block_next = 1;
-    s.take = take;
-    s.userdata = userdata;
-    interp__buf_init(&s.l.text, m);
-    if (n >= 2 && p[0] == '#' && p[1] == '!')
-        while (s.l.p < s.l.end && !terminator(&s.l))
-            s.l.p++;
-    int dot = 0, type_of = 0;
-    next(&s.l);
-    while (s.l.type != END && !s.result && !s.l.text.bad) {
-        int was_dot = dot, was_typeof = type_of;
-        uint32_t at = s.l.at;
-        dot = punct(&s.l, '.');
-        type_of = word(&s.l, "typeof");
-        if (s.l.type == STRING || s.l.type == TEMPLATE) {
-            for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)   /* module["require"] */
-                if (i != 3 && i != 5 && s.l.text.len == strlen(makers[i]) && !memcmp(s.l.text.p, makers[i], s.l.text.len))
-                    give(&s, POLICY_DYNAMIC, makers[i], s.l.text.len, at);
-            give(&s, POLICY_PATH, s.l.text.p, s.l.text.len, at);
-            next(&s.l);
-        } else if (word(&s.l, "import") && !was_dot) {
-            next(&s.l);
-            if (s.l.type == STRING)
-                give(&s, POLICY_IMPORT, s.l.text.p, s.l.text.len, at);
-            else if (punct(&s.l, '('))
-                loader(&s, "import", at);
-        } else if (word(&s.l, "from")) {
-            next(&s.l);
-            if (s.l.type == STRING)
-                give(&s, POLICY_IMPORT, s.l.text.p, s.l.text.len, at);
-        } else if (word(&s.l, "require") || word(&s.l, "getBuiltinModule")) {
-            const char *called = s.l.text.p[0] == 'r' ? "require" : "getBuiltinModule";
-            next(&s.l);
-            if (!(punct(&s.l, '.') || punct(&s.l, ':')) && !was_typeof)
-                loader(&s, called, at);
-        } else if (word(&s.l, "createRequire") || word(&s.l, "mainModule") || (was_dot && (word(&s.l, "binding") || word(&s.l, "_linkedBinding") || word(&s.l, "dlopen") || word(&s.l, "_load")))) {
-            give(&s, POLICY_DYNAMIC, s.l.text.p, s.l.text.len, at);
-            next(&s.l);
-        } else if (word(&s.l, "eval") || word(&s.l, "Function")) {
-            const char *called = s.l.text.p[0] == 'e' ? "eval" : "Function";
-            next(&s.l);
-            if (punct(&s.l, '('))
-                give(&s, POLICY_DYNAMIC, called, strlen(called), at);
-        } else
-            next(&s.l);
-    }
-    if (s.l.unsure == 1)
-        give(&s, POLICY_UNSURE, "very deep nesting", 17, s.l.line);
-    else if (s.l.unsure)
-        give(&s, POLICY_UNSURE, "<!-- or -->", 11, s.l.line);
-    int bad = s.l.text.bad;
-    interp__buf_free(&s.l.text);
-    return bad ? -1 : s.result;
+    struct scan *s = interp__alloc(m, sizeof *s);
+    struct aliases aliases = { .n = 0 };
+    if (!s)
+        return -1;
+    s->take = take;
+    s->userdata = userdata;
+    s->aliases = &aliases;
+    interp__buf_init(&aliases.names, m);
+    interp__buf_init(&s->l.text, m);
+    int r = scan(s, p, n, line);
+    interp__buf_free(&aliases.names);
+    interp__free(m, s);
+    return r;
 }

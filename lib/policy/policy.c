@@ -283,14 +283,15 @@ static int import(struct check *c, const char *p, size_t n, uint32_t line)
 /* Builtins that run nothing but themselves: an allow-list need not name them. */
 static int harmless(const char *p, size_t n)
 {
-    static const char *const names_of[] = { ":", "[", "break", "cd", "continue", "declare", "dirs", "echo", "exit", "export", "false", "getopts", "hash", "history", "jobs", "let", "local", "popd", "printf", "pushd", "pwd",
+    static const char *const names_of[] = { ":", "[", "[[", "break", "cd", "continue", "declare", "dirs", "echo", "exit", "export", "false", "getopts", "hash", "history", "jobs", "let", "local", "popd", "printf", "pushd", "pwd",
                                             "read", "readonly", "return", "set", "shift", "shopt", "test", "times", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait" };
     for (size_t i = 0; i < sizeof names_of / sizeof *names_of; i++)
         if (strlen(names_of[i]) == n && !memcmp(p, names_of[i], n))
             return 1;
     return 0;
 }
-static int command(struct check *c, const char *p, size_t n, uint32_t line)
+/* perhaps: one that need not be listed to be allowed */
+static int command(struct check *c, const char *p, size_t n, uint32_t line, int perhaps)
 {
     const struct rule *r = &c->p->commands;
     const char *slash = n ? memrchr(p, '/', n) : NULL, *base = slash ? slash + 1 : p;
@@ -303,10 +304,22 @@ static int command(struct check *c, const char *p, size_t n, uint32_t line)
     int system = !slash;
     for (size_t i = 0; i < sizeof homes / sizeof *homes && slash; i++)
         system |= (size_t)(base - p) == strlen(homes[i]) && !memcmp(p, homes[i], (size_t)(base - p));
-    int allowed = !r->allow.set || listed(&r->allow, p, n, MATCH_COMMAND) || (system && (listed(&r->allow, base, len, MATCH_COMMAND) || (!slash && harmless(p, n))));
+    int allowed = perhaps || !r->allow.set || listed(&r->allow, p, n, MATCH_COMMAND) || (system && (listed(&r->allow, base, len, MATCH_COMMAND) || (!slash && harmless(p, n))));
     return denied || !allowed ? deny(c, "commands", r, "the command", p, n, line, denied) : 0;
 }
 
+/* Whether what begins so, and ends in a way that only its run knows, could be below a prefix. */
+static int could_be(const struct names *l, const char *p, size_t n)
+{
+    for (uint32_t i = 0; i < l->n; i++)
+        if (strlen(l->p[i]) >= n && !memcmp(l->p[i], p, n))
+            return 1;
+    return 0;
+}
+static int dynamic_denied(const struct check *c, const struct rule *r)
+{
+    return c->p->deny_dynamic > 0 || (!c->p->deny_dynamic && r->allow.set);
+}
 static int path(struct check *c, const char *p, size_t n, uint32_t line)
 {
     const struct rule *r = &c->p->paths;
@@ -320,7 +333,7 @@ static int path(struct check *c, const char *p, size_t n, uint32_t line)
         return 0;
     if (n > sizeof text - 64) {
         for (size_t i = 0; i < n; i++)
-            if ((unsigned char)p[i] < 0x20)
+            if (p[i] && (unsigned char)p[i] < 0x20)
                 return 0;   /* a text, no path */
         return unclear(c, "paths", "is a path too long to be looked at", p, n, line);
     }
@@ -330,8 +343,16 @@ static int path(struct check *c, const char *p, size_t n, uint32_t line)
     memcpy(text, before, k);
     memcpy(text + k, p + skip, n - skip);
     k = normalise(text, text, k + n - skip);
-    int denied = listed(&r->deny, text, k, MATCH_PATH);
-    return denied || (r->allow.set && !listed(&r->allow, text, k, MATCH_PATH)) ? deny(c, "paths", r, "the path", p, n, line, denied) : 0;
+    const char *hole = memchr(text, 0, k);   /* what follows is known at run time only */
+    size_t known = hole ? (size_t)(hole - text) : k;
+    size_t whole = known;              /* of its last part only the beginning is known: below what is allowed are the parts before */
+    while (hole && whole && text[whole - 1] != '/')
+        whole--;
+    whole -= hole && whole > 1;
+    int below = listed(&r->deny, text, known, MATCH_PATH), allowed = !r->allow.set || listed(&r->allow, text, whole, MATCH_PATH);
+    if (hole && !below && (could_be(&r->deny, text, known) || (!allowed && could_be(&r->allow, text, known))))
+        return dynamic_denied(c, r) ? unclear(c, "paths", "is a path that is known only when it runs, which can't be checked", p, n, line) : 0;
+    return below || !allowed ? deny(c, "paths", r, "the path", p, n, line, below) : 0;
 }
 
 static int take(void *userdata, enum policy_kind kind, const char *p, size_t n, uint32_t line)
@@ -339,12 +360,14 @@ static int take(void *userdata, enum policy_kind kind, const char *p, size_t n, 
     struct check *c = userdata;
     const struct rule *names_of = c->lang == 2 ? &c->p->commands : &c->p->imports[c->lang];
     const char *rule_name = c->lang == 2 ? "commands" : "imports";
-    int any = names_of->allow.set || names_of->deny.n, dynamic = c->p->deny_dynamic > 0 || (!c->p->deny_dynamic && names_of->allow.set);
+    int any = names_of->allow.set || names_of->deny.n, dynamic = dynamic_denied(c, names_of);
     switch (kind) {
     case POLICY_IMPORT:
         return import(c, p, n, line);
     case POLICY_COMMAND:
-        return command(c, p, n, line);
+        return command(c, p, n, line, 0);
+    case POLICY_PERHAPS_COMMAND:
+        return command(c, p, n, line, 1);
     case POLICY_PATH:
         return path(c, p, n, line);
     case POLICY_DYNAMIC:
@@ -384,7 +407,7 @@ int interp__policy_check(const struct interp__policy *p, const char *language, c
     }
     if (!strcmp(language, "bash") || !strcmp(language, "sh")) {
         c.lang = 2;
-        return interp__scan_shell(&p->mem, code, n, 1, take, &c);
+        return interp__scan_shell(&p->mem, code, n, 1, language[0] == 'b', take, &c);
     }
     return 0;
 }

@@ -1,17 +1,19 @@
 /* python.c - what Python code imports and which paths its strings name */
-#include "base/buf.h"
+#include "literal.h"
 #include "scan.h"
 #include <string.h>
 
-enum { FRAMES = 32 };
-enum type { END, NEWLINE, NAME, STRING, FSTRING, OTHER };
+enum { FRAMES = LITERAL_LEVELS - 2, CODE_DEPTH = 8 };
+enum type { END, NEWLINE, NAME, STRING, FSTRING, PIECE, OTHER };   /* FSTRING: one begins; PIECE: a part of its text */
 struct frame { char quote; uint8_t triple, raw, spec; uint32_t brackets; };   /* an f-string around what is read; spec: in a format specification */
 struct lexer {
     const char *p, *end;
     uint32_t line, at;                 /* at: of the token */
     struct frame frames[FRAMES];
-    unsigned depth;
+    unsigned depth, level;             /* level: how many f-strings the token is in; for a FSTRING and a PIECE, its f-string is */
+    uint32_t brackets;                 /* outside of f-strings */
     int in_text, unsure;               /* in_text: inside the text of the innermost f-string */
+    int hole;                          /* an expression follows the PIECE */
     enum type type;
     char c;                            /* OTHER */
     struct interp__buf text;           /* NAME, STRING */
@@ -139,15 +141,19 @@ static void string(struct lexer *l, int raw)
     }
 }
 
-/* Inside an f-string's text, up to an expression or its end. */
+/* Inside an f-string's text, up to an expression or its end. A format specification is none of its text. */
 static void fstring_text(struct lexer *l)
 {
     struct frame *f = &l->frames[l->depth - 1];
-    l->type = OTHER;
-    l->c = 'f';
+    l->type = PIECE;
+    l->hole = 0;
+    l->level = l->depth - 1;
     while (l->p < l->end) {
-        if (*l->p == '{' && !f->spec && l->p + 1 < l->end && l->p[1] == '{') {
+        const char *from = l->p;
+        int spec = f->spec;
+        if ((*l->p == '{' || *l->p == '}') && !f->spec && l->p + 1 < l->end && l->p[1] == *l->p) {
             l->p += 2;
+            from++;
         } else if (*l->p == '{') {
             l->p++;
             l->in_text = 0;
@@ -160,9 +166,10 @@ static void fstring_text(struct lexer *l)
                 l->frames[l->depth] = *f;
                 l->frames[l->depth].spec = 0;
                 l->frames[l->depth++].brackets = 0;
-            } else
+            } else {
                 f->brackets = 0;
-            l->c = '{';
+                l->hole = 1;
+            }
             return;
         } else if (*l->p == '}' && f->spec) {   /* the end of the expression that this specification is of */
             l->p++;
@@ -172,12 +179,19 @@ static void fstring_text(struct lexer *l)
             l->depth--;
             l->in_text = 0;
             return;
-        } else if (*l->p == '\\' && !f->raw && l->p + 1 < l->end) {
+        } else if (*l->p == '\\' && l->p + 1 < l->end) {
             l->p++;
-            if (is_newline(*l->p))
-                newline(l);
-            else if (*l->p != '{' && *l->p != '}')   /* those keep their meaning */
-                l->p++;
+            if (l->p[0] == '{' || l->p[0] == '}')   /* those keep their meaning */
+                ;
+            else if (f->spec || f->raw) {
+                if (is_newline(*l->p))
+                    newline(l);
+                else
+                    l->p++;
+            } else {
+                escape(l);
+                from = l->p;
+            }
         } else if (is_newline(*l->p)) {
             if (!f->triple) {
                 l->depth--;
@@ -187,6 +201,8 @@ static void fstring_text(struct lexer *l)
             newline(l);
         } else
             l->p++;
+        if (!spec)
+            interp__buf_add(&l->text, from, (size_t)(l->p - from));
     }
     l->type = END;   /* it has no end */
 }
@@ -200,9 +216,12 @@ static void next(struct lexer *l)
         fstring_text(l);
         return;
     }
-    for (; l->p < l->end; ) {
+    l->level = l->depth;
+    while (l->p < l->end) {
         if (*l->p == ' ' || *l->p == '\t' || *l->p == '\f')
             l->p++;
+        else if (is_newline(*l->p) && (l->depth || l->brackets))
+            newline(l);
         else if (*l->p == '\\' && l->p + 1 < l->end && is_newline(l->p[1])) {
             l->p++;
             newline(l);
@@ -264,13 +283,14 @@ static void next(struct lexer *l)
     l->p++;
     l->type = OTHER;
     l->c = c;
-    if (!l->depth)
-        return;
-    struct frame *f = &l->frames[l->depth - 1];
+    struct frame *f = l->depth ? &l->frames[l->depth - 1] : NULL;
+    uint32_t *brackets = f ? &f->brackets : &l->brackets;
     if (c == '(' || c == '[' || c == '{')
-        f->brackets++;
-    else if ((c == ')' || c == ']' || c == '}') && f->brackets)
-        f->brackets--;
+        ++*brackets;
+    else if ((c == ')' || c == ']' || c == '}') && *brackets)
+        --*brackets;
+    else if (!f)
+        ;
     else if (c == '}') {   /* the expression ends: the text goes on, of this string or of the specification around it */
         if (l->depth >= 2 && l->frames[l->depth - 2].spec && l->frames[l->depth - 2].quote == f->quote && l->frames[l->depth - 2].triple == f->triple)
             l->depth--;
@@ -281,7 +301,28 @@ static void next(struct lexer *l)
     }
 }
 
-struct scan { struct lexer l; policy_take *take; void *userdata; int result; char name[POLICY_NAME_MAX]; size_t len; int obscure; };
+/* The call of something that loads what it is given, or runs it. */
+struct call {
+    uint8_t use, open, next, done, relative;   /* next: an argument may begin, 2: behind the = at the lexer; done: what it is about has been seen; relative: to a package, another argument */
+    uint32_t brackets;                 /* inside of it */
+    char called[32];
+    size_t len;
+};
+struct scan {
+    struct lexer l;
+    policy_take *take;
+    void *userdata;
+    int result;
+    char name[POLICY_NAME_MAX];
+    size_t len;
+    int obscure;
+    unsigned deep;                     /* code in the code */
+    struct literals literals;
+    struct call calls[LITERAL_LEVELS];
+    char last[64], target[64], noted[64];   /* the last name; those that are being given a value */
+    size_t last_len, target_len, noted_len;
+    struct aliases *aliases;
+};
 
 static void give(struct scan *s, enum policy_kind kind, const char *p, size_t n, uint32_t line)
 {
@@ -328,12 +369,29 @@ static void imported(struct scan *s, uint32_t line)
 {
     give(s, s->obscure ? POLICY_UNSURE : POLICY_IMPORT, s->name, s->len, line);
 }
-static void skip_as(struct scan *s)
+/* What a name stands for that loads or runs something. */
+static enum use use_of(const struct scan *s, int is_attribute)
+{
+    static const char *const loaders[] = { "__import__", "import_module", "run_module" }, *const runners[] = { "exec", "eval", "compile" };
+    for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++)
+        if (is(&s->l, loaders[i]))
+            return USE_MODULE;
+    for (size_t i = 0; i < sizeof runners / sizeof *runners && !is_attribute; i++)
+        if (is(&s->l, runners[i]))
+            return USE_CODE;
+    if (is_attribute && is(&s->l, "modules"))
+        return USE_PERHAPS_MODULE;
+    return alias_find(s->aliases, s->l.text.p, s->l.text.len);
+}
+static void skip_as(struct scan *s, enum use use)
 {
     if (is(&s->l, "as")) {
         next(&s->l);
-        if (s->l.type == NAME)
+        if (s->l.type == NAME) {
+            if (use)
+                alias_add(s->aliases, (const char *)s->l.text.p, s->l.text.len, use);
             next(&s->l);
+        }
     }
 }
 
@@ -345,7 +403,7 @@ static void import(struct scan *s)
         if (!dotted(s))
             return;
         imported(s, line);
-        skip_as(s);
+        skip_as(s, USE_NONE);
     } while (is_op(&s->l, ','));
 }
 static void from(struct scan *s)
@@ -386,8 +444,9 @@ static void from(struct scan *s)
         }
         if (!relative)   /* a module beside the one that is read: nothing that rules name */
             imported(s, line);
+        enum use use = s->l.type == NAME ? use_of(s, 0) : USE_NONE;
         next(&s->l);
-        skip_as(s);
+        skip_as(s, use);
         while (brackets && s->l.type == NEWLINE)
             next(&s->l);
         if (!is_op(&s->l, ','))
@@ -396,83 +455,258 @@ static void from(struct scan *s)
     }
 }
 
-/* A function that imports what it is given: a name when that is a plain text, else made at run time. */
-static void importer(struct scan *s)
+static int scan(struct scan *s, const char *p, size_t n, uint32_t line);
+
+static uint32_t brackets(const struct scan *s)
 {
-    char called[32];
-    size_t n = s->l.text.len < sizeof called ? s->l.text.len : sizeof called;
-    uint32_t line = s->l.at;
-    memcpy(called, s->l.text.p, n);
-    next(&s->l);
-    if (!is_op(&s->l, '(')) {
-        give(s, POLICY_DYNAMIC, called, n, line);
+    return s->l.depth ? s->l.frames[s->l.depth - 1].brackets : s->l.brackets;
+}
+static void dynamic(struct scan *s, const struct call *c, uint32_t line)
+{
+    if (c->use != USE_PERHAPS_MODULE)
+        give(s, POLICY_DYNAMIC, c->called, c->len, line);
+}
+
+/* Behind a name for what loads or runs: its call begins, or it is given another name. */
+static void called(struct scan *s, struct call c, uint32_t line)
+{
+    int bracket = c.use == USE_PERHAPS_MODULE ? '[' : '(';
+    while (c.use == USE_MODULE && (is_op(&s->l, ')') || is_op(&s->l, ']')))
+        next(&s->l);
+    if (!is_op(&s->l, (char)bracket)) {
+        if (c.use == USE_MODULE || (c.use == USE_CODE && s->target_len))
+            dynamic(s, &c, line);
+        if (c.use != USE_PERHAPS_MODULE) {
+            alias_add(s->aliases, s->target, s->target_len, (enum use)c.use);
+            alias_add(s->aliases, s->noted, s->target_len ? s->noted_len : 0, (enum use)c.use);
+        }
         return;
     }
-    do
-        next(&s->l);
-    while (s->l.type == NEWLINE);
-    s->len = 0;
-    s->obscure = 0;
-    int parts = 0;
-    for (; s->l.type == STRING || (parts && s->l.type == NEWLINE); next(&s->l))
-        if (s->l.type == STRING) {
-            append(s, s->l.text.p, s->l.text.len);
-            parts++;
+    if (c.use == USE_CODE)
+        dynamic(s, &c, line);
+    c.open = c.next = 1;
+    c.brackets = brackets(s);
+    s->calls[s->l.depth] = c;
+    next(&s->l);
+}
+
+/* Code in a text is read as code. */
+static void run(struct scan *s, const char *p, size_t n, uint32_t line)
+{
+    static const char deep[] = "code in code in code";
+    if (s->deep >= CODE_DEPTH) {
+        give(s, POLICY_UNSURE, deep, sizeof deep - 1, line);
+        return;
+    }
+    struct interp__buf copy;
+    struct scan *in = interp__alloc(s->l.text.mem, sizeof *in);
+    if (!in) {
+        s->l.text.bad = 1;
+        return;
+    }
+    interp__buf_init(&copy, s->l.text.mem);
+    interp__buf_add(&copy, p, n);
+    in->take = s->take;
+    in->userdata = s->userdata;
+    in->deep = s->deep + 1;
+    in->aliases = s->aliases;
+    interp__buf_init(&in->l.text, s->l.text.mem);
+    int r = copy.bad ? -1 : scan(in, copy.len ? (const char *)copy.p : "", copy.len, line);
+    if (r < 0)
+        s->l.text.bad = 1;
+    else if (!s->result)
+        s->result = r;
+    interp__buf_free(&copy);
+    interp__free(s->l.text.mem, in);
+}
+
+/* A text is whole; the token behind it is at the lexer. */
+static void text(struct scan *s, unsigned level)
+{
+    const struct literal t = s->literals.at[level];
+    size_t n;
+    const char *p = literal_end(&s->literals, level, s->l.type == OTHER ? s->l.c : 0, &n);
+    struct call *c = &s->calls[level];
+    static const char *const makers[] = { "__import__", "import_module", "__builtins__" };
+    give(s, POLICY_PATH, p, n, t.line);
+    if (t.use == USE_CODE && n && !s->result)
+        run(s, p, n, t.line);
+    else if (t.use && n && *p == '.' && !c->relative) {
+        c->relative = 1;
+        c->done = 0;
+    }
+    else if (t.use && n <= sizeof s->name && !memchr(p, 0, n) && (s->l.type == END || is_op(&s->l, ')') || is_op(&s->l, ']') || is_op(&s->l, ',')))
+        give(s, POLICY_IMPORT, p, n, t.line);
+    else if (t.use && t.use != USE_CODE)
+        dynamic(s, c, t.line);
+    for (size_t i = 0; i < sizeof makers / sizeof *makers && !t.use; i++)
+        if (n == strlen(makers[i]) && !memcmp(p, makers[i], n)) {   /* getattr(x, "…"), x["…"] */
+            struct call maker = { .use = USE_MODULE, .len = n };
+            memcpy(maker.called, p, n);
+            give(s, POLICY_DYNAMIC, maker.called, n, t.line);
+            if (i < 2 && level == s->l.depth)
+                called(s, maker, t.line);
         }
-    if (parts && (is_op(&s->l, ')') || is_op(&s->l, ',')))
-        imported(s, line);
-    else
-        give(s, POLICY_DYNAMIC, called, n, line);
+}
+
+/* name= before an argument */
+static int keyword(const struct scan *s)
+{
+    const char *p = s->l.p;
+    while (p < s->l.end && (*p == ' ' || *p == '\t' || is_newline(*p)))
+        p++;
+    return s->l.type == NAME && s->l.end - p >= 2 && p[0] == '=' && p[1] != '=';
+}
+/* The token, seen from the call it stands in; what a text that begins here is for. */
+static enum use argument(struct scan *s, struct call *c)
+{
+    int text_begins = s->l.type == STRING || s->l.type == FSTRING, begins = c->next;
+    if (s->l.type == OTHER && brackets(s) < c->brackets) {
+        c->open = 0;
+        if (!c->done)
+            dynamic(s, c, s->l.at);
+        return USE_NONE;
+    }
+    if (is_op(&s->l, ',') && brackets(s) == c->brackets)
+        c->next = 1;
+    if (!begins || is_op(&s->l, '('))
+        return USE_NONE;
+    c->next = 0;
+    if (keyword(s)) {
+        int named = is(&s->l, "name") || is(&s->l, "mod_name") || is(&s->l, "source") || (c->relative && is(&s->l, "package"));
+        next(&s->l);
+        c->next = named ? 2 : 0;
+        if (named)
+            c->done = 0;
+        return USE_NONE;
+    }
+    if (c->done)
+        return USE_NONE;
+    c->done = 1;
+    if (text_begins)
+        return (enum use)c->use;
+    dynamic(s, c, s->l.at);
+    return USE_NONE;
+}
+
+static void remember(char *to, size_t *to_len, const void *p, size_t n)
+{
+    *to_len = n < 64 ? n : 0;
+    memcpy(to, p, *to_len);
+}
+/* The names on the left of = and :=, and of the : of an annotation */
+static void targets(struct scan *s)
+{
+    if (s->l.type == NAME)
+        remember(s->last, &s->last_len, s->l.text.p, s->l.text.len);
+    else if (is_op(&s->l, ':'))
+        remember(s->noted, &s->noted_len, s->last, s->last_len);
+    else if (is_op(&s->l, '='))
+        remember(s->target, &s->target_len, s->last, s->last_len);
+    else if (s->l.type == NEWLINE || is_op(&s->l, ';'))
+        s->target_len = s->noted_len = s->last_len = 0;
+}
+
+static void one_name(struct scan *s, int was_dot)
+{
+    enum use use = use_of(s, was_dot);
+    struct call c = { .use = (uint8_t)use, .len = s->l.text.len < sizeof c.called ? s->l.text.len : sizeof c.called };
+    uint32_t at = s->l.at;
+    if (is(&s->l, "import") && !was_dot)
+        import(s);
+    else if (is(&s->l, "from") && !was_dot)
+        from(s);
+    else if (use) {
+        memcpy(c.called, s->l.text.p, c.len);
+        next(&s->l);
+        called(s, c, at);
+    } else {
+        int hidden = s->l.obscure && s->l.text.len > 2 && (!memcmp(s->l.text.p, "__", 2) || !memcmp(s->l.text.p + s->l.text.len - 2, "__", 2));
+        if (is(&s->l, "__builtins__") || is(&s->l, "__loader__") || hidden)
+            give(s, POLICY_DYNAMIC, (const char *)s->l.text.p, s->l.text.len, at);
+        next(&s->l);
+    }
+}
+
+static int scan(struct scan *s, const char *p, size_t n, uint32_t line)
+{
+    int dot = 0, def = 0;   /* the token before was one */
+    s->l.p = p;
+    s->l.end = p + n;
+    s->l.line = line;
+    interp__buf_init(&s->literals.text, s->l.text.mem);
+    next(&s->l);
+    while (s->l.type != END && !s->result && !s->l.text.bad) {
+        unsigned level = s->l.level;
+        struct literal *t = &s->literals.at[level];
+        if (s->l.type == PIECE) {
+            for (unsigned k = LITERAL_LEVELS - 1; k > level; k--)
+                if (s->literals.at[k].open)
+                    text(s, k);
+            if (!t->open)
+                literal_begin(&s->literals, level, s->l.at, USE_NONE);
+            literal_add(&s->literals, s->l.text.p, s->l.text.len);
+            if (s->l.hole)
+                literal_add(&s->literals, "", 1);
+            next(&s->l);
+            continue;
+        }
+        int is_text = s->l.type == STRING || s->l.type == FSTRING;
+        if (t->open && !is_text) {
+            if (t->open == 1 && is_op(&s->l, '+')) {
+                t->open = 2;
+                next(&s->l);
+            } else
+                text(s, level);
+            continue;
+        }
+        struct call *c = &s->calls[level];
+        enum use use = c->open && !t->open ? argument(s, c) : USE_NONE;
+        if (c->next == 2) {   /* at the = of name= */
+            c->next = 1;
+            next(&s->l);
+            continue;
+        }
+        int was_dot = dot, was_def = def;
+        dot = is_op(&s->l, '.');
+        def = is(&s->l, "def") || is(&s->l, "class");
+        targets(s);
+        if (is_text) {
+            literal_begin(&s->literals, level, s->l.at, use);
+            if (s->l.type == STRING)
+                literal_add(&s->literals, s->l.text.p, s->l.text.len);
+            next(&s->l);
+        } else if (s->l.type != NAME || was_def)
+            next(&s->l);
+        else
+            one_name(s, was_dot);
+    }
+    for (unsigned k = LITERAL_LEVELS; k-- > 0;)
+        if (s->literals.at[k].open)
+            text(s, k);
+    if (s->l.unsure || s->aliases->over) {
+        const char *why = s->l.unsure ? "deeply nested f-strings" : "very many other names for imports";
+        give(s, POLICY_UNSURE, why, strlen(why), s->l.line);
+    }
+    int bad = s->l.text.bad | s->literals.text.bad | s->aliases->names.bad;
+    interp__buf_free(&s->l.text);
+    interp__buf_free(&s->literals.text);
+    return bad ? -1 : s->result;
 }
 
 int interp__scan_python(const struct interp__mem *m, const char *p, size_t n, uint32_t line, policy_take *take, void *userdata)
 {
-    struct scan s;
-    memset(&s, 0, sizeof s);
-    s.l.p = p;
-    s.l.end = p + n;
-    s.l.line = line;
-    s.take = take;
-    s.userdata = userdata;
-    interp__buf_init(&s.l.text, m);
-    int dot = 0, def = 0;   /* the token before was one */
-    next(&s.l);
-    while (s.l.type != END && !s.result && !s.l.text.bad) {
-        int was_dot = dot, was_def = def;
-        dot = is_op(&s.l, '.');
-        def = is(&s.l, "def") || is(&s.l, "class");
-        if (s.l.type == STRING) {
-            static const char maker[] = "__import__";
-            if (s.l.text.len == sizeof maker - 1 && !memcmp(s.l.text.p, maker, sizeof maker - 1))
-                give(&s, POLICY_DYNAMIC, maker, sizeof maker - 1, s.l.at);
-            give(&s, POLICY_PATH, (const char *)s.l.text.p, s.l.text.len, s.l.at);
-        }
-        if (s.l.type != NAME || was_def)
-            next(&s.l);
-        else if (is(&s.l, "import") && !was_dot)
-            import(&s);
-        else if (is(&s.l, "from") && !was_dot)
-            from(&s);
-        else if (is(&s.l, "__import__") || is(&s.l, "import_module"))
-            importer(&s);
-        else if (is(&s.l, "__builtins__") || is(&s.l, "__loader__") ||
-                 (s.l.obscure && s.l.text.len > 2 && (!memcmp(s.l.text.p, "__", 2) || !memcmp(s.l.text.p + s.l.text.len - 2, "__", 2)))) {
-            give(&s, POLICY_DYNAMIC, (const char *)s.l.text.p, s.l.text.len, s.l.at);
-            next(&s.l);
-        } else if (!was_dot && (is(&s.l, "exec") || is(&s.l, "eval") || is(&s.l, "compile"))) {
-            char called[8];
-            size_t k = s.l.text.len;
-            uint32_t at = s.l.at;
-            memcpy(called, s.l.text.p, k);
-            next(&s.l);
-            if (is_op(&s.l, '('))
-                give(&s, POLICY_DYNAMIC, called, k, at);
-        } else
-            next(&s.l);
-    }
-    if (s.l.unsure)
-        give(&s, POLICY_UNSURE, "deeply nested f-strings", 23, s.l.line);
-    int bad = s.l.text.bad;
-    interp__buf_free(&s.l.text);
-    return bad ? -1 : s.result;
+    struct scan *s = interp__alloc(m, sizeof *s);
+    struct aliases aliases = { .n = 0 };
+    if (!s)
+        return -1;
+    s->take = take;
+    s->userdata = userdata;
+    s->aliases = &aliases;
+    interp__buf_init(&aliases.names, m);
+    interp__buf_init(&s->l.text, m);
+    int r = scan(s, p, n, line);
+    interp__buf_free(&aliases.names);
+    interp__free(m, s);
+    return r;
 }

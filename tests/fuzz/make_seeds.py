@@ -188,6 +188,9 @@ write('changes', 'nameless', b'\0\7' + entry(b'x', 8) + entry(b'', 8) + entry(b'
 write('policy', 'python', b"import os.path as p, sys\nfrom os import (path, # c\n sep as s)\nx = f'{a!r:>{w}} {{}} {__import__(\"o\" \'s\')}' r'\\' b\"\"\"'\n\"\"\"\n__import__('o\\x73')\nimportlib.import_module(x)\nexec('1')\rimport \xef\xbd\x8f\xef\xbd\x93\n")
 write('policy', 'javascript', b"import fs from 'node:fs'; /['/]/.test(`a${`b${require('x')}`}`) / 2; // c\xe2\x80\xa8if (x) /'/.y; r\\u0065quire('f\\x73')\nx = {a: 1} / 2; await import(\"q\"); <!-- x\n")
 write('policy', 'shell', b"a=1 c'u'rl $'x\\x41' \"$(ls `id`)\" <<-E >f 2>&1; f() { x; }; case x in (a|b) echo;; *) sh -c 'y $((1 + $(z)))' ;; esac\n\t$(in)\n\tE\nfind . -exec rm {} \\; | xargs -n 1 sudo -u root eval \"a b\" ${x:-$(y)} <(z) a=(1 2) [[ a < b ]]\n")
+write('policy', 'python_texts', b"open(f'/et{a!r:>{w}}c/{{}}' 'x' + '%s' % y)\nfrom importlib import import_module as im; im(name='a' 'b', package=c)\n(q := __import__)('o' + 's'); exec('exec(\"import os\")'); sys.modules['os']; getattr(b, '__import__')(rf'\\'{z}')\n")
+write('policy', 'javascript_texts', b"const r = require; r('n' + `e${t}`); createRequire(u)('x'); (0, require)?.('fs'); require.call(this, 'a'); eval(\"eval('1')\"); read(`/etc/${`a${'b' + c}`}`); import {createRequire as k} from 'module'\n")
+write('policy', 'shell_forms', b"bash -euo pipefail -O extglob -c \"x $U\" y; sudo -u r --gr g A=b env -S 'c d' <<<e; for ((i=0;i<3;i++)) { time -p { f; }; }\ncoproc N (g) && flock -w 5 l -c 'h' | parallel j ::: 'k'; [[ a =~ (b|#) ]] && a=(m \"${n:-'o'}\" @(p|q))\n<<'E' bash -s\ntrap 'r' EXIT; alias s='t'\nE\n${v:-w} x; {fd}>y $(which z) &>a; for i do eval b; done\n")
 
 
 def record(seq, before, event):
