@@ -36,7 +36,8 @@ INTERP_API interp_status interp_config_set_interpreter(interp_config *c, const c
       commands {allow, deny}      programs and builtins of Bash and sh
       paths {allow, deny}         prefixes of paths in texts and arguments, "/etc" with all below it
       dynamic "allow" | "deny"    names that are known only at run time; not set: denied where there is an allow
-    The code is read, not run: this stops accidents and tells a model what it may do. It is a first line and no sandbox: who wants to hide a name from it can. T3. Errors: INVAL naming the member, NOMEM. */
+    The code is read, not run: this stops accidents and tells a model what it may do. What can't be read with certainty is denied where there is a rule: a quote without an end, what shells read differently.
+    It is a first line and no sandbox: who wants to hide a name from it can. T3. Errors: INVAL naming the member, NOMEM. */
 INTERP_API interp_status interp_config_set_policy(interp_config *c, const char *json, size_t len, interp_error **err);
 /** Sets a label for the audit trail, on all records of the session; as interp_request_set_label. T3. Errors: INVAL, LIMIT, NOMEM. */
 INTERP_API interp_status interp_config_set_label(interp_config *c, const char *name, const char *value, interp_error **err);
