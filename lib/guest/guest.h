@@ -273,6 +273,7 @@ enum { PROC_SINCE = 1, PROC_HEARS = 2 };                        /* only what was
 void     proc_mark_tree(unsigned n, int root, int only, uint64_t since);
 uint64_t proc_resident(int pid, uint64_t *rest);
 uint64_t proc_shared(int pid);
+int proc_swapped(void);
 uint64_t proc_share(int pid);
 
 /* ---- supervisor.c: the other process */

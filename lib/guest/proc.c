@@ -198,15 +198,23 @@ static uint64_t kilobytes(const char *text, const char *key)
     return s && scan_num(s, &v) ? v << 10 : 0;
 }
 
-/* Shared memory that is mapped (not memory files that nobody maps). */
+/* Shared memory that is mapped (not memory files that nobody maps), and what of the process is in swap, where statm does not look. */
 uint64_t proc_shared(int pid)
 {
-    return kilobytes(slurp(pid, "/status"), "RssShmem:");
+    const char *s = slurp(pid, "/status");
+    return kilobytes(s, "RssShmem:") + kilobytes(s, "VmSwap:");
+}
+
+/* Whether swap holds anything of this machine; also when that can't be told. */
+int proc_swapped(void)
+{
+    struct sysinfo_k s;
+    return sc1(NR_sysinfo, PTR(&s)) != 0 || s.swap != s.free_swap;
 }
 
 /* All that is not the system's files, each page divided among those that map it; 0: not to be had. The kernel walks every page for it. */
 uint64_t proc_share(int pid)
 {
     const char *s = slurp(pid, "/smaps_rollup");
-    return kilobytes(s, "Pss_Anon:") + kilobytes(s, "Pss_Shmem:");
+    return kilobytes(s, "Pss_Anon:") + kilobytes(s, "Pss_Shmem:") + kilobytes(s, "SwapPss:");
 }

@@ -160,13 +160,13 @@ static void hello(const struct wire_frame *f)
     A.greeted = 1;
     A.lease_ns = h.lease_ns;
     A.life_end = h.lifetime_ns < UINT64_MAX - A.now ? A.now + h.lifetime_ns : UINT64_MAX;
-    A.watch_bytes = A.facts.cg_peak < 0 ? h.watch_bytes : 0;
     A.kill_ns = h.kill_ns < WIRE_KILL_NS ? WIRE_KILL_NS : min64(h.kill_ns, UINT64_MAX / 4);
+    A.watch_bytes = h.watch_bytes;     /* a group may be there and bound too little: the host has looked */
     A.umask = h.umask;
     A.pids = h.pids;
     struct wire_welcome w = {
         .version = WIRE_VERSION, .arch = SYS_ARCH, .capabilities = 0, .uid = A.facts.user_uid, .ids = A.facts.two_ids ? 2 : 1,
-        .landlock = (uint8_t)A.facts.landlock_abi, .scoped = (uint8_t)A.facts.scoped, .memory = A.facts.cg_peak >= 0 ? 1 : A.watch_bytes ? 2 : 0
+        .landlock = (uint8_t)A.facts.landlock_abi, .scoped = (uint8_t)A.facts.scoped, .memory = A.watch_bytes ? 2 : A.facts.cg_peak >= 0 ? 1 : 0
     };
     struct wire_out o;
     out_begin(&o, 64);

@@ -17,7 +17,7 @@ enum {
     NR_read = 0, NR_write = 1, NR_close = 3, NR_lseek = 8, NR_mmap = 9, NR_mprotect = 10, NR_munmap = 11, NR_rt_sigaction = 13, NR_rt_sigprocmask = 14,
     NR_ioctl = 16, NR_pread64 = 17, NR_pwrite64 = 18, NR_writev = 20, NR_madvise = 28, NR_nanosleep = 35, NR_getpid = 39,
     NR_socket = 41, NR_sendmsg = 46, NR_recvmsg = 47, NR_socketpair = 53, NR_clone = 56, NR_execve = 59, NR_exit = 60, NR_wait4 = 61, NR_kill = 62,
-    NR_fcntl = 72, NR_fchdir = 81, NR_chdir = 80, NR_umask = 95, NR_getuid = 102, NR_getgid = 104, NR_geteuid = 107, NR_getegid = 108, NR_setsid = 112,
+    NR_fcntl = 72, NR_fchdir = 81, NR_chdir = 80, NR_umask = 95, NR_sysinfo = 99, NR_getuid = 102, NR_getgid = 104, NR_geteuid = 107, NR_getegid = 108, NR_setsid = 112,
     NR_setgroups = 116, NR_setresuid = 117, NR_setresgid = 119, NR_setfsuid = 122, NR_setfsgid = 123, NR_capget = 125, NR_capset = 126,
     NR_fstatfs = 138, NR_prctl = 157, NR_pivot_root = 155, NR_mount = 165, NR_umount2 = 166, NR_sethostname = 170, NR_gettid = 186,
     NR_getdents64 = 217, NR_clock_gettime = 228, NR_exit_group = 231, NR_keyctl = 250, NR_epoll_ctl = 233, NR_openat = 257, NR_mkdirat = 258, NR_mknodat = 259, NR_unlinkat = 263,
@@ -43,7 +43,7 @@ enum {
     NR_ppoll = 73, NR_signalfd4 = 74, NR_readlinkat = 78, NR_capget = 90, NR_capset = 91, NR_exit = 93, NR_exit_group = 94, NR_unshare = 97,
     NR_nanosleep = 101, NR_clock_gettime = 113, NR_kill = 129, NR_rt_sigaction = 134, NR_rt_sigprocmask = 135, NR_setresuid = 147, NR_setresgid = 149,
     NR_setfsuid = 151, NR_setfsgid = 152, NR_setsid = 157, NR_setgroups = 159, NR_sethostname = 161, NR_umask = 166, NR_prctl = 167, NR_getpid = 172, NR_getuid = 174,
-    NR_geteuid = 175, NR_getgid = 176, NR_getegid = 177, NR_gettid = 178, NR_socket = 198, NR_socketpair = 199, NR_sendmsg = 211, NR_recvmsg = 212, NR_munmap = 215,
+    NR_geteuid = 175, NR_getgid = 176, NR_getegid = 177, NR_gettid = 178, NR_sysinfo = 179, NR_socket = 198, NR_socketpair = 199, NR_sendmsg = 211, NR_recvmsg = 212, NR_munmap = 215,
     NR_keyctl = 219, NR_clone = 220, NR_execve = 221, NR_mmap = 222, NR_mprotect = 226, NR_madvise = 233, NR_wait4 = 260, NR_prlimit64 = 261, NR_seccomp = 277, NR_getrandom = 278,
     NR_memfd_create = 279, NR_statx = 291
 };
@@ -97,6 +97,7 @@ enum { CLOCK_MONOTONIC = 1, CLOCK_BOOTTIME = 7 };
 enum { FIONREAD = 0x541B, TCGETS = 0x5401, TCSETS = 0x5402, TIOCSWINSZ = 0x5414, TIOCSPTLCK = 0x40045431 };
 #define TIOCGPTN 0x80045430u
 struct termios_k { uint32_t iflag, oflag, cflag, lflag; uint8_t line, cc[19]; };
+struct sysinfo_k { uint64_t uptime, loads[3], ram, free_ram, shared, buffers, swap, free_swap, more[6]; };      /* more: what is not looked at */
 struct winsize_k { uint16_t rows, columns, x, y; };
 enum { IUTF8 = 040000, ICANON = 2, VEOF = 4 };
 enum { AF_UNIX = 1, SOCK_STREAM = 1, SOCK_DGRAM = 2, SOCK_SEQPACKET = 5, SOCK_CLOEXEC = 02000000, SOCK_NONBLOCK = 04000, SOL_SOCKET = 1, SCM_RIGHTS = 1 };
