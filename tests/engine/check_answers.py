@@ -253,6 +253,66 @@ def test_delete_refused(b):
 
 
 def test_tcp_that_is_no_engine(b):
+def altered(alter):
+    def inspect(c, usual):
+        status, o = usual()
+        alter(o)
+        return status, o
+    return {'GET /containers/[^/]*/json': inspect}
+
+
+def test_unbounded_swap(b):
+    """An engine whose kernel does not count swap keeps the limit of memory and lets swap take the rest. Of another machine it is not known whether it has any."""
+    for swap in (-1, 0, 128 << 20):
+        with Fake(altered(lambda o, swap=swap: o['HostConfig'].update(MemorySwap=swap)), tcp=True) as f:
+            b.refused('INTERP_E_ISOLATION', 'isolation', endpoint=f.endpoint, isolation='full', memory_bytes=64 << 20)
+            want(not any('/start' in p for _, p in f.requests) and not f.bodies, 'it was started, or is left')
+
+
+def test_made_and_not_told(b):
+    """The engine makes the container, or its helper, and is gone before it says so: what it has made is removed once it is back."""
+    for name in ('libinterp-[0-9a-f]*$', 'libinterp-[0-9a-f]*-helper$'):
+        with Fake() as f, Host() as h:
+            def create(c, usual, f=f):
+                usual()
+                os.rename(f.path, f.path + '.away')      # nobody can connect
+                for other in list(f.connections):
+                    other.shutdown(socket.SHUT_RDWR)
+                return None
+            f.answers['POST /containers/create.name=' + name] = create
+            s, call = h.start_open(b.members(endpoint=f.endpoint, close_timeout_ms=20000))
+            try:
+                call.wait()
+                want(False, 'it opened')
+            except InterpError as e:
+                want(e.facts['reason'] == 'engine-connection', '%s', e)
+            want(f.bodies, 'the test is wrong: nothing was made')
+            timer = threading.Timer(0.5, os.rename, (f.path + '.away', f.path))
+            timer.start()
+            s.close()
+            timer.join()
+            want(not f.bodies, 'left: %s', list(f.bodies))
+            want(sum(m == 'POST' and '/containers/create' in p and p.endswith('-helper') == name.endswith('helper$') for m, p in f.requests) == 1, 'made twice: %s', f.requests)
+
+
+def test_agent_replaced_while_starting(b):
+    """Another process writes the agent's file at that moment: its content is looked at again, once."""
+    for said in ('exec /.interp/agent: text file busy', 'exec /.interp/agent: exec format error'):
+        with Fake({'GET /info': (200, {'NCPU': 2, 'MemoryLimit': True, 'PidsLimit': True, 'Architecture': 'x86_64'}), 'POST /containers/[^/]*/start': (400, {'message': said})}) as f:
+            b.refused(None, ('engine-volume', 'image-architecture'), endpoint=f.endpoint)
+            want(sum(p.endswith('/start') for _, p in f.requests) == 2, '%s: %s', said, f.requests)
+            want(sum('/archive' in p for m, p in f.requests if m == 'GET') >= 3, 'the volume was not looked at again')
+            want(not f.bodies, 'left: %s', list(f.bodies))
+
+
+def test_terminal_in_messages(b):
+    """A registry's words can't write to the operator's terminal, and are cut between characters."""
+    said = '\x1b]0;title\x07\x1b[2Jdenied\x7f\u009b31m\r\n' + 'x' * 380 + '\u20ac' * 200
+    for body in (json.dumps({'error': said}).encode() + b'\n', said.encode().replace(b'\r\n', b' ') + b'\n', b'\xff\xfe\x9b2J\x1b[2J' + b'y' * 300 + b'\n'):
+        message = answers(b, {'GET /images/': (404, {'message': 'No such image'}), 'POST /images/create': (200, body)}, 'INTERP_E_IMAGE', None)['message']
+        want(message.isprintable() and '\ufffd' not in message, 'the message is %r', message)
+
+
     s = socket.socket()
     s.bind(('127.0.0.1', 0))
     port = s.getsockname()[1]

@@ -1,6 +1,7 @@
 """An engine that did not do what it was asked for, and says so only when asked: each is refused, and the container removed."""
 import contextlib
 
+import fake
 from bench import want
 
 
@@ -91,11 +92,39 @@ def test_volume(b):
     downgrade(b, other)
     downgrade(b, setter('Mounts', []))
     downgrade(b, more, 'engine-mount')
+    downgrade(b, lambda o: o['Mounts'].append({'Type': 'bind', 'Source': '/etc', 'Destination': '/host', 'RW': False}), 'engine-mount')
 
 
 def test_namespaces(b):
     downgrade(b, setter('HostConfig/PidMode', 'host'))
     downgrade(b, setter('HostConfig/IpcMode', 'host'))
+    if b.backend == 'docker':
+        downgrade(b, setter('HostConfig/CgroupnsMode', 'host'))
+
+
+def test_loosened(b):
+    """What an engine's own configuration takes away again or adds; the error says which."""
+    for more in ('seccomp=unconfined', 'apparmor=unconfined', 'systempaths=unconfined', 'label=disable', 'label:disable', 'unmask=ALL'):
+        facts = downgrade(b, lambda o, more=more: o['HostConfig'].update(SecurityOpt=['no-new-privileges', more]))
+        want(more in facts['message'], 'the message is %s', facts['message'])
+    for name, value in (('Devices', [{'PathOnHost': '/dev/kvm', 'PathInContainer': '/dev/kvm', 'CgroupPermissions': 'rwm'}]), ('DeviceRequests', [{'Count': -1, 'Capabilities': [['gpu']]}]),
+                        ('DeviceCgroupRules', ['c 1:3 rwm'])):
+        facts = downgrade(b, setter('HostConfig/' + name, value))
+        want(name in facts['message'], 'the message is %s', facts['message'])
+
+
+def test_tmpfs(b):
+    downgrade(b, setter('HostConfig/Tmpfs', {}))
+    downgrade(b, setter('HostConfig/Tmpfs', None))
+    for path in ('/workspace', '/tmp', '/home', '/var/tmp', '/run'):
+        facts = downgrade(b, lambda o, path=path: o['HostConfig']['Tmpfs'].update({path: 'rw,nosuid'}))
+        want(path in facts['message'], 'the message is %s', facts['message'])
+
+
+def test_user(b):
+    for user in ('', '1000', 'root'):
+        downgrade(b, setter('Config/User', user))
+    downgrade(b, setter('Config/User', '0:0'), user='1000:1000')
 
 
 def test_limits(b):
@@ -106,11 +135,16 @@ def test_limits(b):
             x = s.exec('python', 'a=bytearray(3<<30); import time; time.sleep(3)')
             want(x.outcome == 'oom', 'memory: %s', x)
     downgrade(b, setter('HostConfig/Memory', 0), 'isolation', isolation='full')
+    # swap that is not bounded: of this machine it is known whether it has any, of one behind TCP it is not; the watch takes over though the group has a limit
+    with fake.Proxy(b.engine, setter('HostConfig/MemorySwap', -1), tcp=True) as p, b.open(endpoint=p.endpoint) as s:
+        want(s.info()['reached']['memory'] == 'watch' and s.info()['isolation'] == 'namespaces', 'reached is %s', s.info())
+        x = s.exec('python', 'a=bytearray(3<<30); import time; time.sleep(3)')
+        want(x.outcome == 'oom', 'memory: %s', x)
     with altered(b, setter('HostConfig/Ulimits', [{'Name': 'fsize', 'Soft': 1, 'Hard': -1}])) as p, b.open(endpoint=p.endpoint) as s:
         want({'file_bytes', 'descriptors'} <= set(s.info()['reached']['unenforced']), 'unenforced: %s', s.info()['reached']['unenforced'])
     downgrade(b, setter('HostConfig/Ulimits', []), 'file-unenforced', file_bytes=4 << 20)
     if b.backend == 'docker':
-        downgrade(b, setter('HostConfig/Tmpfs', {'/workspace': 'rw,size=1000'}), 'inodes-unenforced', workspace_inodes=1000)
+        downgrade(b, lambda o: o['HostConfig']['Tmpfs'].update({k: v.split(',nr_inodes=')[0] + ',x' for k, v in o['HostConfig']['Tmpfs'].items()}), 'inodes-unenforced', workspace_inodes=1000)
     downgrade(b, setter('HostConfig/PidsLimit', 0), 'pids-unenforced', pids=50)
     downgrade(b, setter('HostConfig/PidsLimit', 0), 'isolation', isolation='full')
 

@@ -23,14 +23,14 @@ class Server:
     """Serves a unix socket, one thread for each connection. handle(connection, method, path, body) returns (status, object or bytes), or None when
     it has dealt with the connection itself, which is then closed."""
 
-    def __init__(self):
+    def __init__(self, tcp=False):
         self.folder = tempfile.mkdtemp(prefix='interp-fake.')
         self.path = self.folder + '/engine.sock'
-        self.endpoint = 'unix://' + self.path
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
+        self.listener = socket.socket(socket.AF_INET if tcp else socket.AF_UNIX)
+        self.listener.bind(('127.0.0.1', 0) if tcp else self.path)
         self.listener.listen(64)
         self.connections, self.ended, self.requests, self.threads = set(), False, [], []
+        self.endpoint = 'tcp://127.0.0.1:%d' % self.listener.getsockname()[1] if tcp else 'unix://' + self.path
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -103,9 +103,9 @@ class Server:
 class Raw(Server):
     """Answers whatever it is asked by a function of the connection."""
 
-    def __init__(self, talk):
+    def __init__(self, talk, tcp=False):
         self.talk = talk
-        super().__init__()
+        super().__init__(tcp)
 
     def serve(self, c):
         self.talk(c)
@@ -126,10 +126,10 @@ class Fake(Server):
     """Takes part in an open up to a running container, in which nobody is. answers: {regular expression of "METHOD path": (status, body), or a function of
     (connection, usual answer)}; they come before the usual ones."""
 
-    def __init__(self, answers=None, podman=False):
+    def __init__(self, answers=None, podman=False, tcp=False):
         self.answers, self.podman = answers or {}, podman
         self.bodies, self.agent = {}, b''
-        super().__init__()
+        super().__init__(tcp)
 
     def handle(self, c, method, path, body):
         path = re.sub(r'^/v[0-9.]+(/libpod)?', '', path)
@@ -187,9 +187,9 @@ class Fake(Server):
 class Proxy(Server):
     """In front of a real engine. alter(kind, object) changes what inspecting says of a container; delay(method, path) is called before each request."""
 
-    def __init__(self, engine, alter=None, delay=None):
+    def __init__(self, engine, alter=None, delay=None, tcp=False):
         self.engine, self.alter, self.delay = engine, alter, delay
-        super().__init__()
+        super().__init__(tcp)
 
     def serve(self, c):
         while not self.ended:

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/sysinfo.h>
 
 #define AGENT_PIDS 2u                   /* the agent and the first kernel's supervisor; those of more kernels count as the user's */
 #define SMALL_BYTES (16u << 20)
@@ -31,14 +32,22 @@ static uint64_t file_limit(const interp_spec *s)
     return s->file_bytes < s->workspace_bytes ? s->file_bytes : s->file_bytes + SMALL_BYTES;
 }
 
+static const char *const places[] = { "/workspace", "/tmp", "/home", "/var/tmp", "/run" };
+
+/* All pages of these count as memory of the sandbox, so together they are bounded by memory_bytes. /run and /var/tmp: Podman would put unbounded ones there. */
+static uint64_t size_of(const struct interp__box *b, const char *path)
+{
+    uint64_t most = b->spec.workspace_bytes;
+    return !strcmp(path, "/run") ? RUN_BYTES : !strcmp(path, "/var/tmp") && most > SMALL_BYTES ? SMALL_BYTES : most;
+}
+
 static int is_ours(const char *path)
 {
-    static const char *const ours[] = { "/workspace", "/tmp", "/home", "/var/tmp", "/run" };
     size_t n = strlen(path);
     while (n > 1 && path[n - 1] == '/')
         n--;
-    for (unsigned i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (strlen(ours[i]) == n && !memcmp(ours[i], path, n))
+    for (unsigned i = 0; i < sizeof places / sizeof *places; i++)
+        if (strlen(places[i]) == n && !memcmp(places[i], path, n))
             return 1;
     return 0;
 }
@@ -69,16 +78,11 @@ void interp__create_body(struct interp__box *b, struct interp__buf *out)
     }
     interp__buf_fmt(out, "\"Ulimits\":[{\"Name\":\"nofile\",\"Soft\":%u,\"Hard\":%u},{\"Name\":\"nproc\",\"Soft\":%u,\"Hard\":%u},{\"Name\":\"core\",\"Soft\":0,\"Hard\":0},{\"Name\":\"fsize\",\"Soft\":%llu,\"Hard\":%llu}],\"Tmpfs\":{",
                     s->descriptors, s->descriptors, b->nproc, b->nproc, (unsigned long long)file, (unsigned long long)file);
-    /* All pages of these count as memory of the sandbox, so together they are bounded by memory_bytes. /run and /var/tmp: Podman would put unbounded ones there. */
-    tmpfs(b, out, "/workspace", s->workspace_bytes, "1777", "exec");
-    interp__buf_str(out, ",");
-    tmpfs(b, out, "/tmp", s->workspace_bytes, "1777", "exec");
-    interp__buf_str(out, ",");
-    tmpfs(b, out, "/home", s->workspace_bytes, "1777", "exec");
-    interp__buf_str(out, ",");
-    tmpfs(b, out, "/var/tmp", s->workspace_bytes < SMALL_BYTES ? s->workspace_bytes : SMALL_BYTES, "1777", "exec");
-    interp__buf_str(out, ",");
-    tmpfs(b, out, "/run", RUN_BYTES, split ? "0755" : "1777", "noexec");
+    for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
+        int run = !strcmp(places[i], "/run");
+        interp__buf_str(out, i ? "," : "");
+        tmpfs(b, out, places[i], size_of(b, places[i]), run && split ? "0755" : "1777", run ? "noexec" : "exec");
+    }
     for (size_t at = 0; at < b->volumes.len; at += strlen((char *)b->volumes.p + at) + 1)
         if (!is_ours((char *)b->volumes.p + at) && !interp__binds_has(b, (char *)b->volumes.p + at)) {
             interp__buf_str(out, ",");
@@ -141,13 +145,13 @@ static int agent_mount_ok(const struct interp__json *j, const struct interp__box
     return there == 1;
 }
 
-/* Nothing else of the engine's machine: a volume that the image declares, or what the engine's configuration adds to every container. */
+/* Nothing else of the engine's machine, to be read neither: a volume that the image declares, or what the engine's configuration adds to every container. */
 static const char *foreign_mount(const struct interp__json *j, const struct interp__box *b)
 {
     uint32_t list = interp__answer_at(j, 0, "Mounts"), i = list + 1;
     for (uint32_t k = 0; k < interp__json_at(j, list)->count; k++, i = interp__json_at(j, i)->next) {
         const char *type = interp__answer_text(j, i, "Type"), *at = interp__answer_text(j, i, "Destination");
-        if (strcmp(type, "tmpfs") != 0 && strcmp(at, "/.interp") != 0 && !interp__binds_has(b, at) && interp__answer_true(j, i, "RW"))
+        if (strcmp(type, "tmpfs") != 0 && strcmp(at, "/.interp") != 0 && !interp__binds_has(b, at))
             return at;
     }
     return NULL;
@@ -175,6 +179,50 @@ static int inodes_ok(const struct interp__json *j, const char *runtime)
     return at && interp__json_at(j, at)->type == INTERP__JSON_STRING && strstr(interp__json_string(j, interp__json_at(j, at)), ",nr_inodes=") && (strstr(runtime, "runc") || strstr(runtime, "crun"));
 }
 
+/* Docker on a kernel that does not count swap keeps Memory, says 201 and lets swap take the rest (MemorySwap -1). Where this machine has no swap there is none
+   to take it; of another machine that is not known. */
+static int memory_ok(const struct interp__json *j, const struct interp__box *b)
+{
+    struct sysinfo here;
+    int64_t most = (int64_t)b->spec.memory_bytes;
+    if (interp__answer_number(j, 0, "HostConfig/Memory") != most)
+        return 0;
+    return interp__answer_number(j, 0, "HostConfig/MemorySwap") == most || (!b->where.tcp && !sysinfo(&here) && !here.totalswap);
+}
+
+/* What takes protection away again, and devices: the first that is there. */
+static const char *loosened(const struct interp__json *j)
+{
+    static const char *const words[] = { "unconfined", "label=disable", "label:disable", "unmask" }, *const lists[] = { "Devices", "DeviceRequests", "DeviceCgroupRules" };
+    char path[48];
+    uint32_t opts = interp__answer_at(j, 0, "HostConfig/SecurityOpt"), i = opts + 1;
+    for (uint32_t k = 0; opts && k < interp__json_at(j, opts)->count; k++, i = interp__json_at(j, i)->next)
+        for (unsigned w = 0; w < sizeof words / sizeof *words; w++)
+            if (strstr(interp__json_string(j, interp__json_at(j, i)), words[w]))
+                return interp__json_string(j, interp__json_at(j, i));
+    for (unsigned l = 0; l < sizeof lists / sizeof *lists; l++) {
+        snprintf(path, sizeof path, "HostConfig/%s", lists[l]);
+        uint32_t list = interp__answer_at(j, 0, path);
+        if (list && interp__json_at(j, list)->count)
+            return lists[l];
+    }
+    return NULL;
+}
+
+/* One of ours that is not there, or is not as large as it was asked for. */
+static const char *lost_tmpfs(const struct interp__json *j, const struct interp__box *b)
+{
+    uint32_t list = interp__answer_at(j, 0, "HostConfig/Tmpfs");
+    char size[48];
+    for (unsigned k = 0; k < sizeof places / sizeof *places; k++) {
+        uint32_t at = list && interp__json_at(j, list)->type == INTERP__JSON_OBJECT ? interp__json_member(j, list, places[k]) : 0;
+        snprintf(size, sizeof size, ",size=%llu,", (unsigned long long)size_of(b, places[k]));
+        if (!at || !strstr(interp__json_string(j, interp__json_at(j, at)), size))
+            return places[k];
+    }
+    return NULL;
+}
+
 static int is_host(const struct interp__json *j, const char *path)
 {
     return !strcmp(interp__answer_text(j, 0, path), "host");
@@ -197,12 +245,14 @@ int interp__create_check(struct interp__box *b, struct interp__buf *reached, str
     if (!cpu && period > 0 && quota > 0)
         cpu = quota * 1000 / period * 1000000;
     /* without the group's limit the agent watches memory itself (it is told so): that counts as enforced */
-    int memory = interp__answer_number(&j, 0, "HostConfig/Memory") == (int64_t)s->memory_bytes, cpus = cpu == (int64_t)cpu_millis(b) * 1000000;
+    int memory = memory_ok(&j, b), cpus = cpu == (int64_t)cpu_millis(b) * 1000000;
     int pids = interp__answer_number(&j, 0, "HostConfig/PidsLimit") == (int64_t)s->pids + (int64_t)AGENT_PIDS;
     int file = ulimit_ok(&j, "fsize", file_limit(s));
     const char *network = interp__answer_text(&j, 0, "HostConfig/NetworkMode"), *runtime = interp__answer_text(&j, 0, "OCIRuntime");
     if (!*runtime)
         runtime = interp__answer_text(&j, 0, "HostConfig/Runtime");
+    /* Podman gives none of its own where cgroups are of version 1, and no choice either */
+    const char *cgroupns = !b->facts.podman ? "HostConfig/CgroupnsMode" : b->facts.cgroup2 ? "HostConfig/CgroupMode" : "";
     int inodes = inodes_ok(&j, runtime);
     if (strcmp(network, "none") != 0)
         r = refused(f, "\"no network\"", "");
@@ -221,8 +271,14 @@ int interp__create_check(struct interp__box *b, struct interp__buf *reached, str
     else if (interp__binds_check(b, &j, interp__answer_at(&j, 0, "Mounts"), f))
         r = -1;
     else if (foreign_mount(&j, b))
-        r = interp__engine_fail(f, INTERP_E_ISOLATION, "engine-mount", 0, "", "the engine gave the sandbox a writable place of its own at %.200s", foreign_mount(&j, b));
-    else if (is_host(&j, "HostConfig/PidMode") || is_host(&j, "HostConfig/IpcMode") || is_host(&j, "HostConfig/UTSMode") || is_host(&j, "HostConfig/UsernsMode"))
+        r = interp__engine_fail(f, INTERP_E_ISOLATION, "engine-mount", 0, "", "the engine gave the sandbox a place of its own at %.200s", foreign_mount(&j, b));
+    else if (loosened(&j))
+        r = interp__engine_fail(f, INTERP_E_ISOLATION, "engine-downgrade", 0, "take it out of the engine's own configuration", "the engine made the sandbox with %.200s, which nobody asked for", loosened(&j));
+    else if (lost_tmpfs(&j, b))
+        r = interp__engine_fail(f, INTERP_E_ISOLATION, "engine-downgrade", 0, "", "the engine made the sandbox without the bounded file system at %s that it was asked for", lost_tmpfs(&j, b));
+    else if (strcmp(interp__answer_text(&j, 0, "Config/User"), b->user ? b->user : "0:0") != 0)
+        r = interp__engine_fail(f, INTERP_E_ISOLATION, "engine-downgrade", 0, "", "the engine starts the sandbox as user \"%.40s\", and was asked for \"%s\"", interp__answer_text(&j, 0, "Config/User"), b->user ? b->user : "0:0");
+    else if (is_host(&j, "HostConfig/PidMode") || is_host(&j, "HostConfig/IpcMode") || is_host(&j, "HostConfig/UTSMode") || is_host(&j, "HostConfig/UsernsMode") || is_host(&j, cgroupns))
         r = refused(f, "namespaces of its own", "");
     /* Podman's compat answer has HostConfig.Runtime as "oci" whatever was asked; only OCIRuntime is the truth (podman #28429) */
     else if (*b->runtime && strcmp(runtime, b->runtime) != 0)

@@ -109,7 +109,7 @@ enum interp__engine_stage {
 enum { ENGINE_FILL_UNKNOWN, ENGINE_FILL_BUSY, ENGINE_FILL_DONE };
 struct interp__engine_facts {
     unsigned api, cpus;                /* api: minor version that we speak; cpus 0: unknown */
-    int podman, rootless, limits;      /* limits: memory, CPU and pids can be limited */
+    int podman, rootless, limits, cgroup2;   /* limits: memory, CPU and pids can be limited */
     char version[48], arch[16];
 };
 struct interp__engine_left {           /* a container whose removal was given up, or which the engine may still make: gc's, though its owner lives */

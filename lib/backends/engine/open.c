@@ -217,7 +217,8 @@ static void got_info(struct interp__box *b)
     b->facts.cpus = cpus > 0 && cpus < 1 << 20 ? (unsigned)cpus : 0;
     b->facts.rootless = interp__answer_has(&j, interp__answer_at(&j, 0, "SecurityOptions"), "name=rootless") || interp__answer_true(&j, 0, "Rootless");
     /* Podman says true whatever it can do; without root and without cgroup v2 it can limit nothing */
-    b->facts.limits = interp__answer_true(&j, 0, "MemoryLimit") && interp__answer_true(&j, 0, "PidsLimit") && (!b->facts.rootless || !strcmp(interp__answer_text(&j, 0, "CgroupVersion"), "2"));
+    b->facts.cgroup2 = !strcmp(interp__answer_text(&j, 0, "CgroupVersion"), "2");
+    b->facts.limits = interp__answer_true(&j, 0, "MemoryLimit") && interp__answer_true(&j, 0, "PidsLimit") && (!b->facts.rootless || b->facts.cgroup2);
     pthread_mutex_lock(&b->s->lock);
     b->known->facts = b->facts;
     b->known->asked = ENGINE_ASKED;
