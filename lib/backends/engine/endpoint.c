@@ -1,15 +1,12 @@
 /* endpoint.c - where an engine listens: what the config says, else what its own command line would use */
 #include "engine_priv.h"
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -118,27 +115,6 @@ static int parse(struct interp__endpoint *e, const char *text, const char *sourc
         return is_tcp(e, text + 7, f);
     return interp__engine_fail(f, INTERP_E_UNSUPPORTED, "endpoint", 0, "use unix:///path or tcp://host:port; for ssh://, forward the socket: ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock HOST",
                                "\"%s\" (%s) is no address that can be used here", text, source);
-}
-
-int interp__endpoint_look_up(struct interp__endpoint *e, struct interp__engine_failure *f)
-{
-    struct in6_addr junk;
-    char address[64];
-    if (!e->tcp || inet_pton(AF_INET, e->host, &junk) == 1 || inet_pton(AF_INET6, e->host, &junk) == 1)
-        return 0;
-    struct addrinfo hint = { .ai_socktype = SOCK_STREAM }, *found = NULL;
-    int r = getaddrinfo(e->host, e->port, &hint, &found);
-    size_t at = 0;
-    /* all of them: "localhost" is ::1 first, where few engines listen */
-    for (struct addrinfo *i = r ? NULL : found; i && at + sizeof address + 4 < sizeof e->resolve; i = i->ai_next)
-        if (!getnameinfo(i->ai_addr, i->ai_addrlen, address, sizeof address, NULL, 0, NI_NUMERICHOST)) {
-            if (!at)
-                at = (size_t)snprintf(e->resolve, sizeof e->resolve, "%s:%s:", e->host, e->port);
-            at += (size_t)snprintf(e->resolve + at, sizeof e->resolve - at, strchr(address, ':') ? "%s[%s]" : "%s%s", e->resolve[at - 1] == ':' ? "" : ",", address);
-        }
-    if (!r)
-        freeaddrinfo(found);
-    return at ? 0 : interp__engine_fail(f, INTERP_E_BACKEND, "engine-host", 0, "check the name, or give an address", "the engine's host \"%s\" is not known: %s", e->host, r ? gai_strerror(r) : "no address");
 }
 
 /* TLS with the certificates of that directory. Never a part of its name: that would be another directory. */

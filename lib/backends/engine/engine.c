@@ -85,7 +85,7 @@ static void engine_prepare(void *backend, const char *endpoint)
     struct interp__engine *s = backend;
     struct interp__endpoint e;
     if (interp__curl(NULL) && !interp__endpoint_find(&e, &s->mem, s->kind, endpoint, NULL, NULL))
-        (void)interp__name_look_up(s, &e, NULL);
+        interp__name_prepare(s, &e);
 }
 
 static void end_step(struct interp__box *b)

@@ -28,16 +28,16 @@ struct interp__endpoint {
 struct interp__engine_failure { interp_status code; const char *reason, *remedy; int err; char message[768]; };
 int interp__engine_fail(struct interp__engine_failure *f, interp_status code, const char *reason, int err, const char *remedy, const char *fmt, ...)
     __attribute__((format(printf, 6, 7)));                                             /* -1 */
-int interp__endpoint_look_up(struct interp__endpoint *e, struct interp__engine_failure *f);   /* may block on the name service */
 int interp__endpoint_find(struct interp__endpoint *e, const struct interp__mem *m, enum interp__engine_kind kind, const char *asked, const char *certs, struct interp__engine_failure *f);
 /* Reads a file of at most 1 MiB as JSON. 0, 1: not there, -1: failed with f (which may be NULL). */
 int interp__engine_json_file(struct interp__json *j, const struct interp__mem *m, const char *path, struct interp__engine_failure *f);
 const char *interp__engine_home(void);                                                 /* "" when there is none */
 
 struct interp__engine;
-/* ---- names.c: may block on the name service when the name is new */
-int  interp__name_look_up(struct interp__engine *s, struct interp__endpoint *e, struct interp__engine_failure *f);
-void interp__name_forget(struct interp__engine *s, const struct interp__endpoint *e);
+/* ---- names.c */
+void interp__name_prepare(struct interp__engine *s, const struct interp__endpoint *e);   /* may block on the name service when the name is new or in doubt */
+int  interp__name_use(struct interp__engine *s, struct interp__endpoint *e, struct interp__engine_failure *f);   /* sets resolve, never blocks; -1: nothing is known */
+void interp__name_doubt(struct interp__engine *s, const struct interp__endpoint *e);     /* no connection came about there */
 
 /* ---- answers.c: reading engine JSON; absent or of another type is "" or 0 */
 uint32_t interp__answer_at(const struct interp__json *j, uint32_t object, const char *path);          /* members by name, '/' between; 0: absent */
@@ -127,7 +127,7 @@ struct interp__engine_known {          /* of one endpoint, kept for the context'
     struct { char name[256], arch[16], volume[96]; } images[16];       /* looked at before: only the architecture is taken from here, the id is read back */
     unsigned next_image;
 };
-struct interp__engine_name { struct interp__engine_name *next; char host[256], port[8], resolve[900]; };   /* as the endpoint's; resolve "": to be looked up */
+struct interp__engine_name { struct interp__engine_name *next; int stale, wrong; char host[256], addresses[600]; };   /* stale: to be looked up again; wrong: getaddrinfo's number */
 struct interp__engine {
     struct interp__mem mem;
     enum interp__engine_kind kind;

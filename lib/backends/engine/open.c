@@ -32,7 +32,8 @@ int interp__box_fail(struct interp__box *b, const struct interp__engine_failure 
         if (b->known->asked == ENGINE_ASKED)
             b->known->asked = ENGINE_UNASKED;
         pthread_mutex_unlock(&b->s->lock);
-        interp__name_forget(b->s, &b->where);
+        if (b->rest.code != CURLE_OK)
+            interp__name_doubt(b->s, &b->where);
     }
     b->stage = ENGINE_FAILED;
     b->failed = 1;
@@ -824,7 +825,7 @@ int interp__box_start(struct interp__box *b, struct interp__engine_failure *f)
         return -1;
     if (!(b->known = known_of(b->s, &b->where)))
         return interp__engine_fail(f, INTERP_E_NOMEM, "host-memory", 0, "", "out of memory");
-    if (interp__name_look_up(b->s, &b->where, f))
+    if (interp__name_use(b->s, &b->where, f))
         return -1;
     b->rest.where = &b->where;
     if (interp__rest_init(&b->rest, b->h, b->l, &b->mem, &why))
