@@ -467,7 +467,7 @@ static int agent_is_there(struct interp__box *b)
 static void drop_helper(struct interp__box *b)
 {
     char path[128];
-    snprintf(path, sizeof path, "/containers/%s?force=1", b->helper);
+    snprintf(path, sizeof path, "/containers/%s?force=1&v=1", b->helper);    /* v: the volumes that the image declares */
     interp__box_get(b, ENGINE_HELPER_DROP, "DELETE", path);
 }
 
@@ -485,8 +485,10 @@ static void looked(struct interp__box *b, int missing)
         put_agent(b);
 }
 
-static void filled(struct interp__box *b)
+static void filled(struct interp__box *b, int dropped)
 {
+    if (!dropped)
+        interp__gc_leave(b, b->helper);
     pthread_mutex_lock(&b->s->lock);
     b->known->fill[which(b)] = ENGINE_FILL_DONE;
     pthread_mutex_unlock(&b->s->lock);
@@ -714,7 +716,7 @@ static void answered(struct interp__box *b)
     case ENGINE_HELPER: b->put = 0; look_at_agent(b); break;
     case ENGINE_HELPER_LOOK: looked(b, missing); break;
     case ENGINE_HELPER_PUT: b->put = 1; look_at_agent(b); break;
-    case ENGINE_HELPER_DROP: filled(b); break;
+    case ENGINE_HELPER_DROP: filled(b, good || missing); break;
     case ENGINE_CREATE: read_back(b); break;
     case ENGINE_READ_BACK: checked(b); break;
     case ENGINE_UNDO: find_image(b); break;

@@ -250,6 +250,9 @@ int interp__rest_call(struct interp__rest *r, const char *method, const char *pa
     }
     c->easy_setopt(r->easy, CURLOPT_CUSTOMREQUEST, method);
     if (strcmp(method, "GET") != 0) {
+    /* Over a kept connection that ends without an answer libcurl sends a request again by itself. What makes something must not be made again behind our
+       back, and a failure to connect must mean that it never went out. */
+    c->easy_setopt(r->easy, CURLOPT_FRESH_CONNECT, !strcmp(method, "POST") ? 1L : 0L);
         c->easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
         c->easy_setopt(r->easy, CURLOPT_POSTFIELDS, n ? (char *)r->sent.p : "");
     }
