@@ -5,6 +5,7 @@ import os
 import resource
 import socket
 import struct
+import threading
 import time
 
 from bench import Host, InterpError, want, within
@@ -252,7 +253,6 @@ def test_delete_refused(b):
         within(start, 4.5, 'opening and closing')
 
 
-def test_tcp_that_is_no_engine(b):
 def altered(alter):
     def inspect(c, usual):
         status, o = usual()
@@ -313,6 +313,7 @@ def test_terminal_in_messages(b):
         want(message.isprintable() and '\ufffd' not in message, 'the message is %r', message)
 
 
+def test_tcp_that_is_no_engine(b):
     s = socket.socket()
     s.bind(('127.0.0.1', 0))
     port = s.getsockname()[1]

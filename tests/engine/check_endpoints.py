@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from bench import Skipped, environment, run, want
-from fake import Server
+from fake import Raw, Server
 from check_pulls import docker_config
 
 BACKEND = 'INTERP_E_BACKEND'
@@ -148,7 +148,7 @@ def test_bad_addresses(b):
 def test_bad_certs(b):
     """A value that names no directory is refused: it doesn't mean "without TLS"."""
     option = b.backend + '__certs'
-    for bad in (5, True, ['/a'], {'path': '/a'}, '/' + 'x' * 511, '/' + 'x' * 5000):
+    for bad in ('', '\0', '/a\0', 5, True, ['/a'], {'path': '/a'}, '/' + 'x' * 511, '/' + 'x' * 5000):
         b.refused('INTERP_E_INVAL', 'endpoint', endpoint='tcp://127.0.0.1:1', **{option: bad})
     with environment(DOCKER_HOST='tcp://127.0.0.1:1', DOCKER_TLS_VERIFY='1', DOCKER_CERT_PATH='/' + 'x' * 511):
         if b.backend == 'docker':
@@ -156,6 +156,86 @@ def test_bad_certs(b):
     with environment(HOME='/' + 'x' * 511, DOCKER_HOST='tcp://127.0.0.1:1', DOCKER_TLS_VERIFY='1'):
         if b.backend == 'docker':
             b.refused('INTERP_E_INVAL', 'endpoint', endpoint=None)
+
+
+def test_tls_by_environment(b):
+    """DOCKER_TLS_VERIFY holds for an address of TCP whoever named it; nothing is sent in plain text."""
+    if b.backend != 'docker':
+        raise Skipped('the variable is Docker\'s')
+    heard = []
+
+    def hear(c):
+        heard.append(c.recv(65536))
+    with Raw(hear, tcp=True) as s, environment(DOCKER_TLS_VERIFY='1', DOCKER_CERT_PATH='/nonexistent'):
+        b.refused(BACKEND, 'engine-tls', endpoint=s.endpoint)
+        b.refused(BACKEND, 'engine-tls', endpoint=s.endpoint.replace('tcp://', 'http://'))
+        want(not any(h and h[0] != 0x16 for h in heard), 'plain text went out: %s', heard)
+    url, certs, _ = tls(b)
+    with environment(DOCKER_TLS_VERIFY='1', DOCKER_CERT_PATH=certs):
+        works(b, endpoint=url)
+        works(b, endpoint=b.endpoint)
+
+
+SLOW_NAMES = '''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <string.h>
+#include <unistd.h>
+int looks, wrong;
+int getaddrinfo(const char *host, const char *service, const struct addrinfo *hint, struct addrinfo **found)
+{
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) = dlsym(RTLD_NEXT, "getaddrinfo");
+    looks++;
+    return wrong ? EAI_AGAIN : real(strcmp(host, "engine.test") ? host : "127.0.0.1", service, hint, found);
+}
+'''
+NAMES = '''import ctypes, sys
+sys.path.insert(0, %r)
+from bench import Host, InterpError
+names = ctypes.CDLL(None)
+looks, wrong = ctypes.c_int.in_dll(names, 'looks'), ctypes.c_int.in_dll(names, 'wrong')
+h = Host()
+def opens(members, n):
+    """Lookups while the config is set, and while it is opened n times; the last error's reason."""
+    looks.value = 0
+    with h.config(dict({'backend': %r, 'image': 'x', 'open_timeout_ms': 5000}, **members)) as c:
+        told, looks.value = looks.value, 0
+        for i in range(n):
+            s, call = ctypes.c_void_p(), ctypes.c_void_p()
+            try:
+                h.check(h.lib.interp_session_open, h.ctx, c, ctypes.byref(s))
+            except InterpError as e:
+                reason = e.facts['reason']
+    print(told, looks.value, reason, flush=True)
+opens({'endpoint': 'tcp://engine.test:1'}, 3)
+wrong.value = 1
+opens({'endpoint': 'tcp://engine.test:1'}, 2)
+wrong.value = 0
+opens({'endpoint': 'tcp://engine.test:1'}, 1)
+opens({'endpoint': 'tcp://engine.test'}, 1)
+opens({'endpoint': 'tcp://engine.test', %r: '/nonexistent'}, 1)
+wrong.value = 1
+opens({'endpoint': 'tcp://second.test:1'}, 2)
+'''
+
+
+def test_names(b):
+    """An engine's name is looked up when a config names the engine, and never in an open; addresses outlive a name service that fails."""
+    cc = shutil.which('cc') or shutil.which('gcc')
+    if not cc:
+        raise Skipped('no C compiler')
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + '/names.c', 'w') as f:
+            f.write(SLOW_NAMES)
+        subprocess.run([cc, '-shared', '-fPIC', '-o', folder + '/names.so', folder + '/names.c', '-ldl'], check=True)
+        p = subprocess.run([sys.executable, '-c', NAMES % (os.path.dirname(os.path.abspath(__file__)), b.backend, b.backend + '.certs')], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env=dict(os.environ, LD_PRELOAD=folder + '/names.so'), timeout=120)
+    lines = [l.split() for l in p.stdout.decode().splitlines()]
+    want(len(lines) == 6, '%s %s', p.stdout, p.stderr.decode()[-500:])
+    want(not any(l[1] != '0' for l in lines), 'an open looked a name up: %s', lines)
+    want([l[0] for l in lines] == ['1', '1', '1', '1', '1', '1'], 'lookups of the configs: %s', lines)
+    want([l[2] for l in lines[:4]] == ['engine-absent'] * 4 and lines[4][2] in ('engine-absent', 'engine-tls') and lines[5][2] == 'engine-host', 'errors: %s', lines)
 
 
 def test_permission(b):

@@ -8,6 +8,7 @@ import shutil
 import socket
 import tempfile
 import threading
+import time
 import urllib.parse
 
 
@@ -20,7 +21,7 @@ class Quiet(socket.socket):
 
 
 class Server:
-    """Serves a unix socket, one thread for each connection. handle(connection, method, path, body) returns (status, object or bytes), or None when
+    """Serves a unix socket, or a port of TCP, one thread for each connection. handle(connection, method, path, body) returns (status, object or bytes), or None when
     it has dealt with the connection itself, which is then closed."""
 
     def __init__(self, tcp=False):
@@ -29,8 +30,8 @@ class Server:
         self.listener = socket.socket(socket.AF_INET if tcp else socket.AF_UNIX)
         self.listener.bind(('127.0.0.1', 0) if tcp else self.path)
         self.listener.listen(64)
-        self.connections, self.ended, self.requests, self.threads = set(), False, [], []
         self.endpoint = 'tcp://127.0.0.1:%d' % self.listener.getsockname()[1] if tcp else 'unix://' + self.path
+        self.connections, self.ended, self.requests, self.threads = set(), False, [], []
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -151,6 +152,10 @@ class Fake(Server):
             return 200, {'Id': 'sha256:00', 'Architecture': 'amd64', 'Os': 'linux', 'Config': {}}
         if path == '/volumes/create':
             return 201, {'Name': json.loads(body)['Name']}
+        if path.startswith('/containers/json'):
+            return 200, [{'Id': n, 'Names': ['/' + n], 'Labels': o['Labels'], 'State': 'created', 'Created': int(time.time())} for n, o in self.bodies.items()]
+        if method == 'GET' and path.startswith('/volumes'):
+            return 200, {'Volumes': []}
         if path.startswith('/containers/create'):
             name = urllib.parse.parse_qs(path.split('?')[1])['name'][0]
             self.bodies[name] = json.loads(body)

@@ -12,6 +12,23 @@
 
 #define FILE_MAX (1u << 20)
 
+/* A message may hold an engine's or a registry's words, and will be on a terminal: no control characters, those of C1 (U+0080 to U+009F) included, and
+   no bytes that are no character, such as the half of one that was cut. */
+static void clean(char *text)
+{
+    size_t n = strlen(text), at = 0, kept = 0;
+    while (at < n) {
+        size_t end = at + interp__utf8_valid(text + at, n - at);
+        while (at < end) {
+            int c1 = (unsigned char)text[at] == 0xC2 && (unsigned char)text[at + 1] < 0xA0, c0 = (unsigned char)text[at] < 0x20 || text[at] == 0x7F;
+            text[kept++] = c0 || c1 ? ' ' : text[at];
+            at += c1 ? 2 : 1;
+        }
+        at++;
+    }
+    text[kept] = 0;
+}
+
 int interp__engine_fail(struct interp__engine_failure *f, interp_status code, const char *reason, int err, const char *remedy, const char *fmt, ...)
 {
     va_list ap;
@@ -24,6 +41,7 @@ int interp__engine_fail(struct interp__engine_failure *f, interp_status code, co
     va_start(ap, fmt);
     vsnprintf(f->message, sizeof f->message, fmt, ap);
     va_end(ap);
+    clean(f->message);
     return -1;
 }
 
@@ -183,29 +201,34 @@ static int usual(struct interp__endpoint *e, enum interp__engine_kind kind, stru
     return parse(e, text, "the usual socket", f);
 }
 
+/* As the docker command has it: with DOCKER_TLS_VERIFY an address of TCP is spoken to over TLS, whoever named it. */
+static int environment_certs(struct interp__endpoint *e, const char *address, struct interp__engine_failure *f)
+{
+    const char *verify = getenv("DOCKER_TLS_VERIFY"), *path = getenv("DOCKER_CERT_PATH");
+    char usual_place[4096];
+    if (!verify || !*verify || (strncmp(address, "tcp://", 6) != 0 && strncmp(address, "http", 4) != 0))
+        return 0;
+    if (!path || !*path) {
+        snprintf(usual_place, sizeof usual_place, "%s/.docker", interp__engine_home());
+        path = usual_place;
+    }
+    return use_certs(e, path, f);
+}
+
 int interp__endpoint_find(struct interp__endpoint *e, const struct interp__mem *m, enum interp__engine_kind kind, const char *asked, const char *certs, struct interp__engine_failure *f)
 {
-    const char *variable = kind == INTERP__ENGINE_DOCKER ? "DOCKER_HOST" : "CONTAINER_HOST", *host = getenv(variable), *v;
+    const char *variable = kind == INTERP__ENGINE_DOCKER ? "DOCKER_HOST" : "CONTAINER_HOST", *host = getenv(variable);
     memset(e, 0, sizeof *e);
     int r;
-    if (certs && *certs) {
-        if (use_certs(e, certs, f))
-            return -1;
-    }
+    if (certs && use_certs(e, certs, f))
+        return -1;
+    if (!certs && kind == INTERP__ENGINE_DOCKER && environment_certs(e, asked && *asked ? asked : host ? host : "", f))
+        return -1;
     if (asked && *asked)
         r = parse(e, asked, "endpoint", f);
-    else if (host && *host) {
-        if (!e->tls && kind == INTERP__ENGINE_DOCKER && (v = getenv("DOCKER_TLS_VERIFY")) && *v) {
-            char usual_place[4096];
-            if (!(v = getenv("DOCKER_CERT_PATH")) || !*v) {
-                snprintf(usual_place, sizeof usual_place, "%s/.docker", interp__engine_home());
-                v = usual_place;
-            }
-            if (use_certs(e, v, f))
-                return -1;
-        }
+    else if (host && *host)
         r = parse(e, host, variable, f);
-    } else {
+    else {
         r = kind == INTERP__ENGINE_DOCKER ? context(e, m, f) : 1;
         if (r > 0)
             r = usual(e, kind, f);

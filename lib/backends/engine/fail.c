@@ -10,6 +10,13 @@ static int says(const char *text, const char *word)
     return strcasestr(text, word) != NULL;
 }
 
+/* Only Docker has variables for it. */
+static const char *certs_remedy(const struct interp__box *b)
+{
+    return b->s->kind == INTERP__ENGINE_DOCKER ? "name the directory of this engine's ca.pem, cert.pem and key.pem (DOCKER_TLS_VERIFY and DOCKER_CERT_PATH, or \"docker.certs\")"
+                                               : "name the directory of this engine's ca.pem, cert.pem and key.pem (\"podman.certs\")";
+}
+
 static int no_connection(struct interp__box *b, struct interp__engine_failure *f, const char *what)
 {
     const struct interp__rest *r = &b->rest;
@@ -26,9 +33,9 @@ static int no_connection(struct interp__box *b, struct interp__engine_failure *f
     if (r->code == CURLE_COULDNT_CONNECT)
         return interp__engine_fail(f, INTERP_E_BACKEND, "engine-absent", r->os_error, start, "no %s answers at %s: %s", kind, b->where.text, r->os_error ? strerror(r->os_error) : r->error);
     if (r->code == CURLE_SSL_CACERT_BADFILE || r->code == CURLE_SSL_CERTPROBLEM || r->code == CURLE_PEER_FAILED_VERIFICATION || r->code == CURLE_SSL_CONNECT_ERROR)
-        return interp__engine_fail(f, INTERP_E_BACKEND, "engine-tls", 0, "check ca.pem, cert.pem and key.pem (DOCKER_CERT_PATH, or \"docker.certs\")", "TLS with %s failed: %s", b->where.text, r->error);
+        return interp__engine_fail(f, INTERP_E_BACKEND, "engine-tls", 0, certs_remedy(b), "TLS with %s failed: %s", b->where.text, r->error);
     if (b->where.tls)                   /* TLS 1.3: that our certificate is not taken shows only now */
-        return interp__engine_fail(f, INTERP_E_BACKEND, "engine-tls", r->os_error, "check ca.pem, cert.pem and key.pem (DOCKER_CERT_PATH, or \"docker.certs\"): are they this engine's?", "%s broke off the connection: %s",
+        return interp__engine_fail(f, INTERP_E_BACKEND, "engine-tls", r->os_error, certs_remedy(b), "%s broke off the connection: %s",
                                    b->where.text, *r->error ? r->error : r->curl->easy_strerror((CURLcode)r->code));
     return interp__engine_fail(f, INTERP_E_BACKEND, "engine-connection", r->os_error, "", "%s at %s failed: %s", what, b->where.text, *r->error ? r->error : r->curl->easy_strerror((CURLcode)r->code));
 }
@@ -60,7 +67,7 @@ int interp__call_failed(struct interp__box *b, struct interp__engine_failure *f,
         return no_connection(b, f, what);
     interp__answer_error(&b->mem, &r->body, said, sizeof said);
     if (r->status == 400 && says(said, "HTTP request to an HTTPS server"))
-        return interp__engine_fail(f, INTERP_E_BACKEND, "engine-tls", 0, "name the directory of ca.pem, cert.pem and key.pem (DOCKER_TLS_VERIFY and DOCKER_CERT_PATH, or \"docker.certs\")", "the engine at %s wants TLS", b->where.text);
+        return interp__engine_fail(f, INTERP_E_BACKEND, "engine-tls", 0, certs_remedy(b), "the engine at %s wants TLS", b->where.text);
     if (b->stage == ENGINE_PULL)
         return image_failed(b, f, r->status < 400 ? 0 : r->status, *b->pull_error ? b->pull_error : said);
     if (b->stage == ENGINE_IMAGE || ((b->stage == ENGINE_CREATE || b->stage == ENGINE_HELPER) && r->status == 404)) {
@@ -79,6 +86,12 @@ int interp__call_failed(struct interp__box *b, struct interp__engine_failure *f,
 /* Podman prepares the container when it is attached to, Docker when it is started: the same refusals come from either. */
 int interp__start_failed(struct interp__box *b, struct interp__engine_failure *f, int status, const char *said)
 {
+    /* another process fills the volume at this moment, or has left it half full: its content is compared once more */
+    int unfinished = says(said, "text file busy") || (says(said, "exec format error") && !b->again_once && !strcmp(b->arch, b->facts.arch));
+    if (unfinished) {
+        interp__engine_fail(f, INTERP_E_BACKEND, "engine-volume", 0, "", "the agent's volume %s can't be started from: %s", b->volume, said);
+        return 1;
+    }
     if (says(said, "exec format error"))
         return interp__engine_fail(f, INTERP_E_IMAGE, "image-architecture", ENOEXEC, "use an image for this machine's architecture, or install qemu-user-static with binfmt on the engine's machine",
                                    "image \"%s\" is for another architecture (%s) than the engine's machine (%s)", b->image, b->arch, b->facts.arch);

@@ -789,7 +789,7 @@ static int find_endpoint(struct interp__box *b, struct interp__engine_failure *f
     if (b->h->option(b->l, "certs", &json, &n) == INTERP_OK) {
         if (!interp__json_parse(&j, &b->mem, json, n, NULL) && interp__json_at(&j, 0)->type == INTERP__JSON_STRING)
             certs = interp__json_string(&j, interp__json_at(&j, 0));
-        if (!certs)
+        if (!certs || !*certs || strlen(certs) != interp__json_at(&j, 0)->text_len)
             r = interp__engine_fail(f, INTERP_E_INVAL, "endpoint", 0, "name the directory of ca.pem, cert.pem and key.pem", "\"%s.certs\" must be a path, and is %.60s",
                                     b->s->kind == INTERP__ENGINE_DOCKER ? "docker" : "podman", json);
     }
