@@ -41,10 +41,11 @@ def labels(b, name):
     return b.containers()[name]
 
 
-def made(b, name, **changes):
-    """A container with the labels of this library."""
+def made(b, **changes):
+    """A container with a name and the labels of this library: its name."""
+    name = 'libinterp-' + os.urandom(12).hex() + ('-helper' if changes.get('kind') == 'helper' else '')
     with b.open() as s:
-        base = dict(labels(b, s.info()['reached']['container']))
+        base = dict(labels(b, s.info()['reached']['container']), **{'io.libinterp.name': name})
     for k, v in changes.items():
         if v is None:
             base.pop('io.libinterp.' + k, None)
@@ -144,11 +145,11 @@ def test_foreign(b):
     try:
         dead = subprocess.Popen(['true'])
         dead.wait()
-        for i, changes in enumerate((
-                {'kind': None}, {'boot': '00000000-0000-0000-0000-000000000000', 'machine': 'f' * 64}, {'boot': '00000000-0000-0000-0000-000000000000', 'machine': None}, {'boot': ''},
+        for changes in (
+                {'kind': None}, {'name': None, 'pid': '999999'}, {'name': 'libinterp-' + '0' * 24, 'pid': '999999'}, {'boot': '00000000-0000-0000-0000-000000000000', 'machine': 'f' * 64}, {'boot': '00000000-0000-0000-0000-000000000000', 'machine': None}, {'boot': ''},
                 {'pidns': '1', 'pid': str(dead.pid)}, {'pidns': '0', 'pid': str(dead.pid)}, {'pidns': None, 'pid': str(dead.pid)}, {'pid': '0'}, {'pid': '-1'}, {'pid': ''}, {'pid': None},
-                {'start': None}, {'start': ''}, {'start': '0'}, {'pid': '99999999999999999999', 'start': None}, {'pid': str(dead.pid), 'start': '0'})):
-            names.append(made(b, 'foreign-%d-%d' % (os.getpid(), i), **changes))
+                {'start': None}, {'start': ''}, {'start': '0'}, {'pid': '99999999999999999999', 'start': None}, {'pid': str(dead.pid), 'start': '0'}):
+            names.append(made(b, **changes))
         b.engine.json('POST', '/containers/create?name=foreign-%d-x' % os.getpid(), {'Image': 'interp-test:latest', 'Cmd': ['x'], 'Labels': {'other': 'label'}})
         names.append('foreign-%d-x' % os.getpid())
         b.engine.json('POST', '/volumes/create', {'Name': 'libinterp-agent-%s' % ('0' * 64)})
@@ -168,15 +169,15 @@ def test_foreign(b):
 
 
 def test_what_is_dead(b):
-    """Of this boot with a process that is gone or has another start time; a zombie; of an earlier boot of this machine when it does not run; a helper; a volume of another build."""
+    """Of this boot with a process that is gone or has another start time; a zombie; a helper; a volume of another build."""
     names = []
     zombie = subprocess.Popen([sys.executable, '-c', 'pass'])
     os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
     with open('/proc/%d/stat' % zombie.pid) as f:
         start = f.read().rsplit(')', 1)[1].split()[19]
     try:
-        for i, changes in enumerate(({'pid': '999999'}, {'start': '1'}, {'pid': str(zombie.pid), 'start': start}, {'boot': '00000000-0000-0000-0000-000000000000'}, {'kind': 'helper', 'pid': '999999'})):
-            names.append(made(b, 'dead-%d-%d' % (os.getpid(), i), **changes))
+        for changes in ({'pid': '999999'}, {'start': '1'}, {'pid': str(zombie.pid), 'start': start}, {'kind': 'helper', 'pid': '999999'}):
+            names.append(made(b, **changes))
         base = labels(b, names[0])
         volume = 'libinterp-agent-%s' % ('1' * 64)
         b.engine.json('POST', '/volumes/create', {'Name': volume, 'Labels': dict(base, **{'io.libinterp.kind': 'agent'})})
@@ -193,11 +194,11 @@ def test_what_is_dead(b):
 
 def test_running_of_another_boot(b):
     """A clone of this machine has its machine-id: what runs may be the clone's."""
-    name = made(b, 'clone-%d' % os.getpid(), boot='00000000-0000-0000-0000-000000000000')
+    name = made(b, boot='00000000-0000-0000-0000-000000000000')
     try:
         b.engine.call('DELETE', '/containers/' + name)
         with b.open() as s:
-            base = dict(labels(b, s.info()['reached']['container']), **{'io.libinterp.boot': '00000000-0000-0000-0000-000000000000'})
+            base = dict(labels(b, s.info()['reached']['container']), **{'io.libinterp.boot': '00000000-0000-0000-0000-000000000000', 'io.libinterp.name': name})
         b.engine.json('POST', '/containers/create?name=' + name, {'Image': 'interp-test:latest', 'Cmd': ['sleep', '100'], 'Labels': base, 'HostConfig': {
             'NetworkMode': 'none', 'Ulimits': [{'Name': 'nofile', 'Soft': 1024, 'Hard': 1024}, {'Name': 'nproc', 'Soft': 4096, 'Hard': 4096}]}})
         status, _, data = b.engine.call('POST', '/containers/%s/start' % name)

@@ -17,7 +17,7 @@ from bench import Bench, Failure, InterpError, Skipped
 
 import runner
 
-QUICK = tuple(n for n in ('images', 'limits', 'pulls', 'endpoints', 'terminal', 'answers', 'downgrades', 'collect', 'life', 'loops') if os.path.exists(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'check_%s.py' % n)))
+QUICK = tuple(n for n in ('images', 'limits', 'pulls', 'endpoints', 'terminal', 'answers', 'downgrades', 'gc', 'collect', 'life', 'loops') if os.path.exists(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'check_%s.py' % n)))
 
 
 def tests_of(modules):

@@ -63,7 +63,7 @@ void interp__create_body(struct interp__box *b, struct interp__buf *out)
     interp__buf_fmt(out, ",\"Entrypoint\":[\"/.interp/agent\"],\"Cmd\":[\"stdio\"],\"User\":\"%s\",\"WorkingDir\":\"/\",\"Hostname\":\"sandbox\",\"Healthcheck\":{\"Test\":[\"NONE\"]},"
                     "\"OpenStdin\":true,\"StdinOnce\":true,\"AttachStdin\":true,\"AttachStdout\":true,\"AttachStderr\":true,\"Tty\":false,\"StopSignal\":\"SIGKILL\",\"StopTimeout\":0,"
                     "\"NetworkDisabled\":true,\"Labels\":", split ? "0:0" : b->user);
-    interp__owner_labels(out, "session", s->session_id);
+    interp__owner_labels(out, "session", b->name, s->session_id);
     interp__buf_fmt(out, ",\"HostConfig\":{\"NetworkMode\":\"none\",\"ReadonlyRootfs\":true,\"Memory\":%llu,\"MemorySwap\":%llu,\"NanoCpus\":%llu,\"PidsLimit\":%u,\"CapDrop\":[\"ALL\"],\"CapAdd\":[%s],"
                     "\"SecurityOpt\":[\"no-new-privileges\"],\"IpcMode\":\"private\",\"CgroupnsMode\":\"private\",\"LogConfig\":{\"Type\":\"none\"},\"RestartPolicy\":{\"Name\":\"no\"},\"AutoRemove\":false,"
                     "\"Privileged\":false,\"ShmSize\":%llu,",

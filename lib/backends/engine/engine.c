@@ -25,6 +25,7 @@ static void free_box(struct interp__box *b)
     interp__attach_free(b);
     interp__rest_rest(&b->rest);
     interp__buf_free(&b->dead);
+    interp__buf_free(&b->later);
     interp__buf_free(&b->volumes);
     interp__buf_free(&b->binds);
     char *texts[] = { b->image, b->pull, b->runtime, b->user };
@@ -56,6 +57,7 @@ static interp_status start(void *backend, enum interp__engine_task task, const i
     interp__buf_init(&b->rest.body, &b->mem);
     interp__buf_init(&b->rest.sent, &b->mem);
     interp__buf_init(&b->dead, &b->mem);
+    interp__buf_init(&b->later, &b->mem);
     interp__buf_init(&b->volumes, &b->mem);
     interp__buf_init(&b->binds, &b->mem);
     *inst = b;

@@ -12,8 +12,10 @@
 #define ENGINE_API_MIN 41u             /* 1.41: Docker 20.10, Podman 4.3 */
 #define ENGINE_API_MAX 44u             /* 1.44: the newest that we were written for, the oldest that Docker 29 takes */
 #define ENGINE_CALL_MS 30000u          /* an ordinary call */
+#define ENGINE_REMOVE_MS 10000u        /* gc's removal of one container, beside which others wait */
 #define ENGINE_CONNECT_MS 5000u
 #define ENGINE_ANSWER_MAX (4u << 20)   /* bytes of one answer; `info` of a busy Podman has 20 KB */
+#define ENGINE_LIST_MAX (16u << 20)    /* bytes of a list of containers: some 12,000 */
 #define ENGINE_LABEL "io.libinterp."
 
 /* ---- endpoint.c: where an engine listens */
@@ -62,6 +64,7 @@ struct interp__rest {
     void (*on_line)(void *arg, const char *line, size_t n);   /* when set, the answer is lines, and each is handed over as it comes */
     void *on_line_arg;
     char error[CURL_ERROR_SIZE];
+    size_t most;                       /* bytes of an answer that are taken */
     size_t head;                       /* bytes of the answer's head so far */
     char api[16], libpod[16];          /* its headers of what the engine speaks; libpod: only Podman has it */
     int fds[6];
@@ -115,6 +118,7 @@ struct interp__engine_facts {
 struct interp__engine_left {           /* a container whose removal was given up, or which the engine may still make: gc's, though its owner lives */
     struct interp__engine_left *next;
     uint64_t since;
+    const void *listed;                /* the gc that has seen it last */
     char name[80];
 };
 struct interp__engine_known {          /* of one endpoint, kept for the context's life */
@@ -156,13 +160,13 @@ struct interp__box {
     uint64_t retry_at, progress_at;    /* retry_at: a call is to be made again then; INTERP__NEVER: none */
     enum interp__engine_task task;
     uint8_t failed, created, helper_made, unsure, said_version, asking, filling, put, recalled, again_once, pulled;
-    struct interp__buf dead;           /* names to remove, NUL behind each */
+    struct interp__buf dead, later;    /* names to remove, NUL behind each; later: could not be removed, and are tried again */
     struct interp__buf binds;          /* what is shown of the host's files: source, target, "ro" or "rw", NUL behind each */
     struct interp__buf volumes;        /* paths that the image declares as volumes, NUL behind each */
     int64_t pid;                       /* of the process that made it: a forked child may only forget */
     char pull_error[512];              /* an `error` line among a pull's */
     /* unsure: a request that makes a container was sent and not answered, so there may yet come one */
-    uint8_t gc_tries;
+    uint8_t gc_round;
     uint8_t closing, killing, ending, gone;   /* ending: the container's end has been asked for; gone: and is proven */
     unsigned end_tries;
 };
@@ -178,6 +182,8 @@ interp_status interp__agent_volume(struct interp__box *b, const char *arch, char
 void interp__box_made(struct interp__box *b);
 void interp__box_release(struct interp__box *b);                                       /* others may do what we were doing for all */
 void interp__image_forget(struct interp__box *b);                                      /* what is remembered of this image may be wrong */
+/* list.c: the next element of a JSON array, *at 0 for the first. 1: it is at *from, 0: that was all, -1: this is no array */
+int  interp__list_next(const uint8_t *p, size_t n, size_t *at, size_t *from, size_t *len);
 /* gc.c: what dead owners left */
 void interp__gc_list(struct interp__box *b);
 void interp__gc_next(struct interp__box *b);                                           /* what is to be removed now */
@@ -210,7 +216,7 @@ int  interp__tar_is(const uint8_t *tar, size_t len, const void *p, size_t n);   
 /* owner.c */
 struct interp__owner { char machine[INTERP__SHA256_HEX], boot[48]; uint64_t pidns, start; int64_t pid; };
 void interp__owner_here(struct interp__owner *o);
-void interp__owner_labels(struct interp__buf *out, const char *kind, const char *session);   /* a Labels object; session NULL: none */
+void interp__owner_labels(struct interp__buf *out, const char *kind, const char *name, const char *session);   /* a Labels object; name (of the container), session NULL: none */
 int  interp__process_gone(int64_t pid, uint64_t start);                                /* 1: the process of that start time has ended; 0: it lives, or who knows */
 
 /* stream.c */

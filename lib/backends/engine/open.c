@@ -57,7 +57,7 @@ static uint64_t time_left_ms(const struct interp__box *b)
 void interp__box_call(struct interp__box *b, enum interp__engine_stage stage, const char *method, const char *prefix, const struct interp__buf *path, const struct interp__buf *body, const char *type)
 {
     char whole[1200];
-    uint64_t ms = stage == ENGINE_PULL ? time_left_ms(b) : interp__min(time_left_ms(b), ENGINE_CALL_MS);
+    uint64_t ms = stage == ENGINE_PULL ? time_left_ms(b) : interp__min(time_left_ms(b), stage == ENGINE_GC_REMOVE ? ENGINE_REMOVE_MS : ENGINE_CALL_MS);
     if (path->bad || (body && body->bad) || path->len >= sizeof whole - 16) {
         out_of_memory(b);
         return;
@@ -217,8 +217,8 @@ static void got_info(struct interp__box *b)
     int64_t cpus = interp__answer_number(&j, 0, "NCPU");
     b->facts.cpus = cpus > 0 && cpus < 1 << 20 ? (unsigned)cpus : 0;
     b->facts.rootless = interp__answer_has(&j, interp__answer_at(&j, 0, "SecurityOptions"), "name=rootless") || interp__answer_true(&j, 0, "Rootless");
-    /* Podman says true whatever it can do; without root and without cgroup v2 it can limit nothing */
     b->facts.cgroup2 = !strcmp(interp__answer_text(&j, 0, "CgroupVersion"), "2");
+    /* Podman says true whatever it can do; without root and without cgroup v2 it can limit nothing */
     b->facts.limits = interp__answer_true(&j, 0, "MemoryLimit") && interp__answer_true(&j, 0, "PidsLimit") && (!b->facts.rootless || b->facts.cgroup2);
     pthread_mutex_lock(&b->s->lock);
     b->known->facts = b->facts;
@@ -411,7 +411,7 @@ static void find_volume(struct interp__box *b)
     }
     interp__buf_init(&body, &b->mem);
     interp__buf_fmt(&body, "{\"Name\":\"%s\",\"Labels\":", b->volume);
-    interp__owner_labels(&body, "agent", NULL);
+    interp__owner_labels(&body, "agent", NULL, NULL);
     interp__buf_str(&body, "}");
     post_json(b, ENGINE_VOLUME, "/volumes/create", &body);
     interp__buf_free(&body);
@@ -425,7 +425,7 @@ static void make_helper(struct interp__box *b)
     interp__buf_str(&body, "{\"Image\":");
     interp__json_text(&body, b->image, strlen(b->image));
     interp__buf_str(&body, ",\"Entrypoint\":[\"/.interp/agent\"],\"Cmd\":[],\"NetworkDisabled\":true,\"Labels\":");
-    interp__owner_labels(&body, "helper", b->session);
+    interp__owner_labels(&body, "helper", b->helper, b->session);
     interp__buf_fmt(&body, ",\"HostConfig\":{\"NetworkMode\":\"none\",\"LogConfig\":{\"Type\":\"none\"},\"Mounts\":[{\"Type\":\"volume\",\"Source\":\"%s\",\"Target\":\"/.interp\",\"VolumeOptions\":{\"NoCopy\":true}}]}}", b->volume);
     snprintf(path, sizeof path, "/containers/create?name=%s", b->helper);
     b->helper_made = 1;

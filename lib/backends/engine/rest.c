@@ -47,7 +47,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
 {
     struct interp__rest *r = arg;
     n *= size;
-    if (n > ENGINE_ANSWER_MAX - r->body.len) {
+    if (n > r->most - r->body.len) {
         r->too_long = 1;
         return 0;
     }
@@ -96,6 +96,7 @@ int interp__rest_init(struct interp__rest *r, const interp_host_ops *h, interp_l
     r->h = h;
     r->l = l;
     r->timer = r->connect_at = INTERP__NEVER;
+    r->most = ENGINE_ANSWER_MAX;
     interp__buf_init(&r->body, m);
     interp__buf_init(&r->sent, m);
     r->curl = interp__curl(why);
@@ -249,10 +250,10 @@ int interp__rest_call(struct interp__rest *r, const char *method, const char *pa
         c->easy_setopt(r->easy, CURLOPT_RESOLVE, addresses);
     }
     c->easy_setopt(r->easy, CURLOPT_CUSTOMREQUEST, method);
-    if (strcmp(method, "GET") != 0) {
     /* Over a kept connection that ends without an answer libcurl sends a request again by itself. What makes something must not be made again behind our
        back, and a failure to connect must mean that it never went out. */
     c->easy_setopt(r->easy, CURLOPT_FRESH_CONNECT, !strcmp(method, "POST") ? 1L : 0L);
+    if (strcmp(method, "GET") != 0) {
         c->easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
         c->easy_setopt(r->easy, CURLOPT_POSTFIELDS, n ? (char *)r->sent.p : "");
     }
