@@ -88,9 +88,10 @@ static void forget_left(struct interp__box *b)
     uint64_t now = interp__now();
     pthread_mutex_lock(&b->s->lock);
     for (struct interp__engine_left **p = &b->known->left, *k; (k = *p);) {
-        if (k->listed == b || now < interp__after(k->since, LATE_NS))
+        if (k->listed == b || now < interp__after(k->since, LATE_NS)) {
+            k->listed = NULL;
             p = &k->next;
-        else {
+        } else {
             *p = k->next;
             interp__free(&b->s->mem, k);
         }
