@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MOST = 2000, SUMMED = 16 << 20, RECORD_MAX = 128 << 10 };
+enum { MOST = 2000, NAMED = 8 << 20, SUMMED = 16 << 20, RECORD_MAX = 128 << 10 };   /* records, bytes of their names and of contents, of a change set */
 #define PATIENCE UINT64_C(5000000000)       /* without a word */
 #define ALL_OF_IT UINT64_C(30000000000)     /* for a look, whatever is said meanwhile */
 
@@ -100,6 +100,7 @@ static struct interp__change *begin(struct interp_session *s, struct interp_resu
     if (!c->path)
         return NULL;
     l->n++;
+    l->named += w->path.len;
     interp__buf_init(&c->content, &s->mem);
     c->how = w->flags & WIRE_CHANGE_CREATED ? INTERP_FILE_CREATED : w->flags & WIRE_CHANGE_CHANGED ? INTERP_FILE_CHANGED : INTERP_FILE_DELETED;
     c->type = w->type;
@@ -174,7 +175,7 @@ int interp__changes_data(struct interp_session *s, struct interp__file *f, const
         int has = (w.flags & WIRE_CHANGE_CONTENT) != 0;
         if (!w.path.len || l->n >= MOST || (size_t)(in.p - f->reply.p) < had || (has && w.size > SUMMED - k->kept))
             return -1;
-        struct interp__change *c = begin(s, e->result, &w);
+        struct interp__change *c = w.path.len <= NAMED - l->named ? begin(s, e->result, &w) : NULL;
         k->bad = !c;
         if (!c)
             l->complete = 0;

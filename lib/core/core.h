@@ -286,7 +286,7 @@ struct interp__change {
     char sha256[65];                               /* empty: not made */
     struct interp__buf content;
 };
-struct interp__changes { struct interp__change *v; uint32_t n, cap; uint64_t fetched; uint8_t complete; };
+struct interp__changes { struct interp__change *v; uint32_t n, cap, named; uint64_t fetched; uint8_t complete; };
 struct interp_result {
     struct interp__mem mem;
     int32_t outcome, state, ran, exit_code, signal, line;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define QUEUE     (512u << 10)        /* of a put: what the host may write ahead */
+#define RECORD_MOST ((size_t)WIRE_ENTRY + UINT16_MAX)
 #define REPLY_MAX ((size_t)96 << 20)  /* records of a list: a million names of usual length */
 
 struct interp__file *interp__file_by_channel(struct interp_session *s, uint16_t channel)
@@ -301,6 +302,10 @@ int interp__file_data(struct interp_session *s, struct interp__file *f, const ui
         interp__call_event(c, v);
         return 0;
     }
+    if (f->op == WIRE_FILE_STAT && f->reply.len + n > WIRE_PATH_MAX)
+        return -1;
+    if (f->op == WIRE_FILE_LIST && f->limit < REPLY_MAX / RECORD_MOST && f->reply.len + n > (size_t)f->limit * RECORD_MOST)
+        return -1;                    /* more than that many records can have */
     if (f->reply.len + n > REPLY_MAX)
         interp__fail(&s->mem, &why, INTERP_E_LIMIT, "list-size", "the list has more than %zu bytes of names: ask for fewer entries", REPLY_MAX);
     else
