@@ -1,4 +1,5 @@
 /* spawn.c - the last steps of a process on its way to being a kernel: descriptors, limits, rights, execve. */
+#include "boot.h"
 #include "guest.h"
 
 static char *argv[260], *envp[520];
@@ -59,6 +60,29 @@ static void fds_in_place(const int fds[3])
     close_but(&A.facts.rules, A.facts.rules >= 0, 5);     /* those go with the exec */
 }
 
+/* These keep a pipe's lock for as long as their other end has nothing to give or to take, and the agent's own read of that pipe, non-blocking as it is, then waits for the
+   lock in a way that not even SIGKILL ends. EINVAL: "not with these descriptors", upon which programs copy by read and write. */
+static void refuse_pipe_locks(void)
+{
+    enum { ALLOW = 0x7fff0000, ERRNO = 0x00050000, X32 = 0x40000000 };
+    static const struct boot_filter code[] = {
+        { 0x20, 0, 0, 4 },             /* architecture */
+        { 0x15, 0, 8, AUDIT_ARCH_SELF },
+        { 0x20, 0, 0, 0 },             /* the call's number */
+        { 0x35, 6, 0, X32 },
+        { 0x15, 4, 0, NR_sendfile },
+        { 0x15, 3, 0, NR_splice },
+        { 0x15, 2, 0, NR_tee },
+        { 0x15, 1, 0, NR_vmsplice },
+        { 0x06, 0, 0, ALLOW },
+        { 0x06, 0, 0, ERRNO | E_INVAL },
+        { 0x06, 0, 0, ERRNO | E_NOSYS }
+    };
+    struct sock_fprog_k p = { sizeof code / sizeof *code, code };
+    if (sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0) < 0 || (sys_seccomp_filter(&p) < 0 && A.facts.local))
+        sys_exit(95);                  /* an engine's sandbox may have no seccomp, as gVisor's, whose pipes are not the kernel's */
+}
+
 _Noreturn void spawn_child(struct kernel *k, const int fds[3])
 {
     const struct spec *s = &specs[kernel_index(k)];
@@ -89,6 +113,7 @@ _Noreturn void spawn_child(struct kernel *k, const int fds[3])
     sc1(NR_setfsuid, (long)A.facts.user_uid);
     sc1(NR_chdir, PTR(A.facts.workspace ? A.facts.workspace : WORKSPACE)); /* an image without a workspace: the directory that the engine chose */
     sc1(NR_setfsuid, (long)sc0(NR_geteuid));
+    refuse_pipe_locks();
     if (A.facts.local)
         lock_kernel();
     else

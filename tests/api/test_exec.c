@@ -360,6 +360,29 @@ TEST(timeout_stubborn)
     free_box(&b);
 }
 
+/* What keeps the lock of a pipe while it waits is not to be had: the agent reads that pipe. Copies that try it first do it the other way. */
+TEST_LONG(locked_pipe, 90)
+{
+    static const char code[] =
+        "import ctypes, errno, os, shutil, signal, socket, threading, time\nc = ctypes.CDLL(None, use_errno=True)\na, b = socket.socketpair()\nr, w = os.pipe()\n"
+        "calls = [lambda: c.splice(a.fileno(), None, w, None, 1, 0), lambda: c.sendfile(w, a.fileno(), None, 1), lambda: c.tee(r, w, 1, 0), lambda: c.vmsplice(w, None, 0, 0)]\n"
+        "print([f() == -1 and ctypes.get_errno() in (errno.EINVAL, errno.ENOSYS) for f in calls])\n"
+        "open('one', 'wb').write(bytes(100000)); shutil.copyfile('one', 'two'); print(os.path.getsize('two'), os.system('cat one > three && cp one four && cmp one three && cmp one four'))\n";
+    static const char attack[] =
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\nout = os.dup(1)\n"
+        "def hold():\n    while True: c.splice(a.fileno(), None, out, None, 1, 0), c.sendfile(out, a.fileno(), None, 1)\n"
+        "def feed():\n    for i in range(400): time.sleep(.004); os.write(b.fileno(), b'y')\n"
+        "def write():\n    while True: os.write(out, b'x'); time.sleep(.0001)\n"
+        "for f in (hold, write, feed): threading.Thread(target=f, daemon=True).start()\ntime.sleep(1000)";
+    struct box b = new_box(NULL);
+    EXPECT_RUN(b.s, "python", code, "[True, True, True, True]\n100000 0\n");
+    interp_result *r = exec_with(b.x, b.s, "python", attack, "{\"timeout_ms\":3000,\"grace_ms\":500}");
+    EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_RESET);
+    interp_result_free(r);
+    EXPECT_RUN(b.s, "python", "print(1)", "1\n");      /* the sandbox is the same and alive */
+    free_box(&b);
+}
+
 TEST(interrupt_caught)
 {
     struct box b = new_box(NULL);
