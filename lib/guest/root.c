@@ -283,10 +283,12 @@ static void place_sources(void)
 static void place_devices(void)
 {
     static const char *const links[4][2] = { { "/proc/self/fd", "dev/fd" }, { "fd/0", "dev/stdin" }, { "fd/1", "dev/stdout" }, { "fd/2", "dev/stderr" } };
+    struct mount_attr_k a = { .set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC };   /* a device is written all the same; its mode and times are not */
     make("dev", 1);
     for (int i = 0; i < ndevices; i++) {
         make(device[i] + 1, 0);
         int m = (int)boot_try(sys_open_tree(devices[i], "", OPEN_TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH), BOOT_E_MOUNT, device[i]);
+        boot_try(sys_mount_setattr(m, "", AT_EMPTY_PATH, &a), BOOT_E_MOUNT, device[i]);
         root_attach(m, device[i]);
         sys_close(devices[i]);
     }

@@ -146,6 +146,7 @@ struct statx_k {
     uint32_t rdev_major, rdev_minor, dev_major, dev_minor;
     uint64_t spare[14];
 };
+enum { ST_RDONLY = 1 };
 struct statfs_k { int64_t type, bsize; uint64_t blocks, bfree, bavail, files, ffree; int32_t fsid[2]; int64_t namelen, frsize, flags, spare[4]; };
 struct rusage_k { struct { int64_t sec, usec; } utime, stime; int64_t rest[14]; };
 struct rlimit_k { uint64_t cur, max; };
@@ -216,10 +217,10 @@ void close_but(const int *keep, int n, int from);                     /* closes 
 
 /* ---- boot.c, root.c, lock.c (local mode); files */
 #if defined(__x86_64__)
-enum { NR_fchmod = 91, NR_sendfile = 40, NR_splice = 275, NR_tee = 276, NR_vmsplice = 278, NR_renameat2 = 316, NR_linkat = 265, NR_utimensat = 280 };
+enum { NR_fchmod = 91, NR_sendfile = 40, NR_statfs = 137, NR_splice = 275, NR_tee = 276, NR_vmsplice = 278, NR_renameat2 = 316, NR_linkat = 265, NR_utimensat = 280 };
 enum { NR_getcwd = 79, NR_fchownat = 260, NR_sched_setscheduler = 144, NR_sched_setaffinity = 203 };
 #else
-enum { NR_fchmod = 52, NR_sendfile = 71, NR_splice = 76, NR_tee = 77, NR_vmsplice = 75, NR_renameat2 = 276, NR_linkat = 37, NR_utimensat = 88 };
+enum { NR_fchmod = 52, NR_sendfile = 71, NR_statfs = 43, NR_splice = 76, NR_tee = 77, NR_vmsplice = 75, NR_renameat2 = 276, NR_linkat = 37, NR_utimensat = 88 };
 enum { NR_getcwd = 17, NR_fchownat = 54, NR_sched_setscheduler = 119, NR_sched_setaffinity = 122 };
 #endif
 enum { MS_RDONLY = 1, MS_NOSUID = 2, MS_NODEV = 4, MS_NOEXEC = 8, MS_REMOUNT = 32, MS_BIND = 4096, MS_REC = 16384, MS_PRIVATE = 1 << 18, MNT_DETACH = 2 };

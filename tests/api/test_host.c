@@ -511,6 +511,63 @@ TEST(standard_descriptors_closed)
     interp_ctx_free(x);
 }
 
+/* What a sandbox sees of the host's /etc has no keys in it; the devices are the host's own and stay as they are; a mount may have any name. */
+TEST(what_is_the_hosts)
+{
+    interp_ctx *x = new_ctx(0);
+    char dir[] = "/tmp/interp-mount-XXXXXX", json[200];
+    NEED(mkdtemp(dir) ? INTERP_OK : INTERP_E_IO);
+    snprintf(json, sizeof json, "{\"mounts\":[{\"source\":\"%s\",\"target\":\"/x\"}]}", dir);
+    interp_session *s = open_with(x, json);
+    EXPECT_RUN(s, "sh", "for f in /etc/ssl/private /etc/pki/tls/private /etc/pki/entitlement /etc/pki/nssdb; do ls -d $f 2>/dev/null; done; [ ! -d /usr/share/ca-certificates ] || ls -d /etc/ssl/certs", "/etc/ssl/certs\n");
+    EXPECT_RUN(s, "sh", "for f in /dev/null /dev/urandom /dev/full; do touch -d 2001-01-01 $f 2>/dev/null && echo $f; chmod 666 $f 2>/dev/null && echo $f; done; echo x >/dev/null && head -c 3 /dev/zero | wc -c; ls -d /x", "3\n/x\n");
+    interp_session_close(s);
+    interp_ctx_free(x);
+    rmdir(dir);
+}
+
+/* A host with little: a stack of 64 KiB, no file of any size. */
+static void *open_in_little(void *arg)
+{
+    interp_ctx *x = new_ctx(0);
+    interp_session *s = open_with(x, NULL);
+    EXPECT_RUN(s, "sh", "echo fine", "fine\n");
+    interp_session_close(s);
+    interp_ctx_free(x);
+    return arg;
+}
+TEST(small_stack)
+{
+    pthread_t t;
+    pthread_attr_t a;
+    pthread_attr_init(&a);
+    CHECK_INT(pthread_attr_setstacksize(&a, 64 << 10), 0);
+    NEED(pthread_create(&t, &a, open_in_little, NULL) ? INTERP_E_NOMEM : INTERP_OK);
+    pthread_join(t, NULL);
+    pthread_attr_destroy(&a);
+}
+TEST(no_files)
+{
+    struct rlimit before, none;
+    interp_ctx *x = new_ctx(0);
+    interp_config *c = new_config(x, NULL);
+    interp_session *s = NULL;
+    interp_error *e = NULL;
+    getrlimit(RLIMIT_FSIZE, &before);
+    none = before;
+    none.rlim_cur = 100;
+    setrlimit(RLIMIT_FSIZE, &none);
+    interp_status st = interp_session_open(x, c, &s, &e);
+    setrlimit(RLIMIT_FSIZE, &before);
+    if (st == INTERP_E_ISOLATION || st == INTERP_E_UNSUPPORTED)
+        SKIP("no sandbox here");
+    IS(st, INTERP_E_LIMIT);
+    CHECK(strstr(interp_error_remedy(e), "RLIMIT_FSIZE") != NULL);
+    interp_error_free(e);
+    interp_config_free(c);
+    interp_ctx_free(x);
+}
+
 TEST(signals_blocked)
 {
     sigset_t all;

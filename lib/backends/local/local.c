@@ -13,7 +13,7 @@
 #ifndef P_PIDFD
 #  define P_PIDFD 3
 #endif
-#define BARE_END_NS UINT64_C(500000000)
+#define BARE_END_NS UINT64_C(2000000000)   /* the agent ends by itself what can be ended, a supervisor that user code has stopped after half a second */
 #define RMDIR_TRIES 200u
 
 static uint64_t now(void)

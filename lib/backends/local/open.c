@@ -436,13 +436,12 @@ static int keep_plan(struct interp__local_box *b, const interp_spec *spec, const
     return 0;
 }
 
-int interp__local_box_start(struct interp__local_box *b, const interp_spec *spec, struct interp__local_failure *f)
+static int start(struct interp__local_box *b, const interp_spec *spec, struct boot *m, struct interp__local_failure *f)
 {
-    struct boot m;
     int cgroup, attach, r;
     if (interp__local_prepare(b->s, b->h, b->l, f) < 0)
         return -1;
-    m = b->s->boot;
+    *m = b->s->boot;
     if (b->s->ids.two) {
         pthread_mutex_lock(&b->s->lock);
         r = interp__local_ids_take(&b->s->ids, &b->id, f);
@@ -450,9 +449,9 @@ int interp__local_box_start(struct interp__local_box *b, const interp_spec *spec
         if (r < 0)
             return -1;
     }
-    if (plan_shares(b, spec, &m, f) < 0)
+    if (plan_shares(b, spec, m, f) < 0)
         return -1;
-    if (keep_plan(b, spec, &m, f) < 0)
+    if (keep_plan(b, spec, m, f) < 0)
         return -1;
     pthread_mutex_lock(&b->s->lock);
     int unusable = b->plan && b->s->unusable[0];
@@ -464,15 +463,25 @@ int interp__local_box_start(struct interp__local_box *b, const interp_spec *spec
         return interp__local_failed(f, INTERP_E_ISOLATION, "cgroup-missing", 0,
                                     "Start this process in a cgroup that it can write (" LOCAL_DELEGATE "), or accept isolation `namespaces`.",
                                     "Isolation `full` needs a cgroup to write: %s.", b->s->cgroup.why);
-    r = attempt(b, spec, cgroup, &m, &attach, f);
+    r = attempt(b, spec, cgroup, m, &attach, f);
     if (r < 0 && attach && spec->min_isolation < INTERP_ISOLATION_FULL) {
         /* found by doing: there is a cgroup to make, and it can't be used. That is level `namespaces`, with its own answer about each limit. */
         (void)interp__local_group_remove(&b->s->cgroup, &b->group);
         interp__local_group_close(&b->s->cgroup, &b->group);
         interp__local_group_init(&b->group);
         b->h->log(b->l, 2, f->message, strlen(f->message));
-        r = attempt(b, spec, 0, &m, &attach, f);
+        r = attempt(b, spec, 0, m, &attach, f);
     }
+    return r;
+}
+
+int interp__local_box_start(struct interp__local_box *b, const interp_spec *spec, struct interp__local_failure *f)
+{
+    struct boot *m = b->h->realloc(b->l, 0, 0, sizeof *m);     /* 31 KB: not on the stack, which may be a small one */
+    if (!m)
+        return interp__local_failed(f, INTERP_E_NOMEM, "host-memory", ENOMEM, "", "Out of memory.");
+    int r = start(b, spec, m, f);
+    b->h->realloc(b->l, m, sizeof *m, 0);
     return r;
 }
 

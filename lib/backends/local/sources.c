@@ -12,8 +12,10 @@
 static const char *const top[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
 static const char *const stores[] = { "/nix/store", "/gnu/store" };
 /* What interpreters and compilers read; the rest of /etc speaks of the host. Debian's JVM fails without /etc/java-*. */
-static const char *const etc[] = { "alternatives", "crypto-policies", "fonts", "ld.so.cache", "localtime", "matplotlibrc", "mime.types", "os-release", "pki", "protocols",
-                                   "services", "ssl", "timezone" };
+static const char *const etc[] = { "alternatives", "crypto-policies", "fonts", "ld.so.cache", "localtime", "matplotlibrc", "mime.types", "os-release", "protocols", "services",
+                                   "timezone" };
+/* Certificates without what stands beside them: private keys of the host, which its user may be allowed to read. */
+static const char *const etc_inner[] = { "pki/ca-trust", "pki/java", "pki/tls/cert.pem", "pki/tls/certs", "pki/tls/openssl.cnf", "ssl/cert.pem", "ssl/certs", "ssl/ct_log_list.cnf", "ssl/openssl.cnf" };
 static const char *const etc_prefix[] = { "R", "java", "php" };
 
 static int add(struct boot *b, const char *path, uint32_t optional)
@@ -86,6 +88,11 @@ void interp__local_sources_default(struct boot *b)
             (void)add(b, path, 1);
         }
     closedir(d);
+    for (i = 0; i < sizeof etc_inner / sizeof *etc_inner; i++) {
+        snprintf(path, sizeof path, "/etc/%s", etc_inner[i]);
+        if (lstat(path, &st) == 0)
+            (void)add(b, path, 1);
+    }
 }
 
 int interp__local_sources_have(const struct boot *b, const char *path)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "local_priv.h"
 
@@ -43,6 +44,8 @@ void interp__local_free(void *backend)
     s->fn(s->userdata, s, sizeof *s, 0);
 }
 
+#define FILTER_FILE (BOOT_FILTERS * sizeof(struct boot_filter))
+
 static int prepare(struct interp__local *s, const interp_host_ops *h, interp_link *l, struct interp__local_failure *f)
 {
     const void *data;
@@ -54,6 +57,11 @@ static int prepare(struct interp__local *s, const interp_host_ops *h, interp_lin
         if (st)
             return interp__local_failed(f, INTERP_E_UNSUPPORTED, "agent-missing", 0, "Use a build with the agent for " LOCAL_ARCH ".",
                                         "This build has no guest agent for " LOCAL_ARCH ".");
+        /* a file in memory counts, too; beyond the limit the kernel would send the program a signal */
+        struct rlimit most;
+        if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < (len > FILTER_FILE ? len : FILTER_FILE))
+            return interp__local_failed(f, INTERP_E_LIMIT, "file-size", EFBIG, "Raise RLIMIT_FSIZE (ulimit -f) of this process.",
+                                        "This process may make files of %llu bytes; a sandbox needs %zu.", (unsigned long long)most.rlim_cur, len > FILTER_FILE ? len : FILTER_FILE);
         s->agent = interp__local_image(data, len);
         if (s->agent < 0)
             return interp__local_failed(f, INTERP_E_IO, "agent-image", errno, "",
@@ -80,20 +88,25 @@ int interp__local_prepare(struct interp__local *s, const interp_host_ops *h, int
 /* Building takes 2 ms, so each variant is built once. */
 static int filter_get(struct interp__local *s, unsigned variant, struct interp__local_failure *f)
 {
-    struct boot_filter code[BOOT_FILTERS];
     struct interp__local_filter *out = &s->filter[variant];
     uint32_t nallow = 0, ndeny = 0;
     const char *rule = "";
-    struct boot_filter *copy;
+    struct boot_filter *code, *copy = NULL;        /* not on the stack, which may be a small one */
+    int e = 0;
     if (out->code)
         return 0;
+    if (!(code = s->fn(s->userdata, 0, 0, FILTER_FILE)))
+        return interp__local_failed(f, INTERP_E_NOMEM, "host-memory", ENOMEM, "", "Out of memory.");
     if (interp__local_filter_build(code, BOOT_FILTERS, variant, &nallow, &ndeny, &rule) < 0)
-        return interp__local_failed(f, INTERP_E_BACKEND, "seccomp-build", errno, "Use libseccomp 2.5 or newer.", "libseccomp refused the rule for %s: %s.", rule,
-                                    strerror(errno));
-    copy = s->fn(s->userdata, 0, 0, (nallow + ndeny) * sizeof *copy);
+        e = errno;
+    else if ((copy = s->fn(s->userdata, 0, 0, (nallow + ndeny) * sizeof *copy)))
+        memcpy(copy, code, (nallow + ndeny) * sizeof *copy);
+    s->fn(s->userdata, code, FILTER_FILE, 0);
+    if (e)
+        return interp__local_failed(f, INTERP_E_BACKEND, "seccomp-build", e, "Use libseccomp 2.5 or newer.", "libseccomp refused the rule for %s: %s.", rule,
+                                    strerror(e));
     if (!copy)
         return interp__local_failed(f, INTERP_E_NOMEM, "host-memory", ENOMEM, "", "Out of memory.");
-    memcpy(copy, code, (nallow + ndeny) * sizeof *copy);
     out->nallow = nallow;
     out->ndeny = ndeny;
     out->code = copy;
