@@ -180,7 +180,8 @@ static int loop(struct repl *r)
         int blank = !code.p[before + strspn(code.p + before, " \t\r\n")];
         if (blank && !before)
             code.len = 0;
-        if (!code.len || (got && !blank && !code_complete(r->language, code.p, code.len)))
+        int whole = !got || !code.len ? 1 : code_complete(r->language, code.p, code.len);
+        if (!code.len || whole < 0 || (!whole && !blank))
             continue;
         typed_remember(r->lines, code.p);
         end = piece(r, &code);

@@ -360,6 +360,9 @@ def t_repl_lines():
     expect(out == b"42\n2\n'a\\nb'\nstill 6 g\n", out)
     _, out, _, _ = interp('repl', 'bash', stdin=b'a=5\nfor i in 1 2; do\necho $i $a\ndone\nif true; then\necho "x\ny"\nfi\ncase q in\nq) echo q;;\nesac\ncd /tmp; pwd # if\nexit 3\necho \'if\' $(echo \\\nin)\npwd')
     expect(out == b'1 5\n2 5\nx\ny\nq\n/tmp\nif in\n/tmp\n', out)
+    _, out, err, _ = interp('repl', 'bash', stdin=b"cat <<E; cat <<-'F G' # <<H\necho no\n\nit's (\nE\n\tif\n\tF G\necho $((1<<2)) '<<X'\ncat <<<Y\n((z = 1 << 3)); echo $z\n"
+                            b'f() {\ncat <<\\E\n}\n$a\\\nE\n}\nf\ncat <<E\na\\\nE\nE\ncat <<E\nlast')
+    expect(out == b"echo no\n\nit's (\nif\n4 <<X\nY\n8\n}\n$a\\\naE\nlast\n" and b'not found' not in err, out, err)
     node_or_skip()
     _, out, _, _ = interp('repl', 'js', stdin=b"const a = [1,\n2] // (\na.map(x => {\nreturn x*2 })\n`t\nu` /* {\n*/\n'it\\'s'\n")
     expect(out == b"[ 2, 4 ]\n't\\nu'\n\"it's\"\n", out)
