@@ -153,8 +153,8 @@ class _Inside:
             return True     # its session is gone and has ended it: what is left is to be read
         return wait(self.exec._session._context, self.call, timeout_ms)
 
-    def next(self) -> Optional[Event]:
-        """The next event; None when there are no more."""
+    def next(self, wait: bool = True) -> Optional[Event]:
+        """The next event; None when there are no more, or none yet and it is not to wait."""
         pointer, err = c_void_p(), c_void_p()
         while True:
             status = check(lib.interp_call_next(self.call, byref(pointer)), err)
@@ -165,19 +165,26 @@ class _Inside:
                 event = _event.from_c(pointer)
                 if event is not None:
                     return event
-            elif status == _ffi.AGAIN and self.held:
+            elif status == _ffi.AGAIN and self.held and wait:
                 self.wait(None)
             else:
                 return None
 
-    def finish(self) -> Result:
+    def finished(self) -> bool:
+        """Whether the result is there, which it takes."""
         if self.exec._result is None:
             out, err = c_void_p(), c_void_p()
-            while check(lib.interp_call_finish(self.call, byref(out), byref(err)), err) == _ffi.AGAIN:
-                if not self.held:
-                    raise ClosedError('the session is closed', 'closed')
-                self.wait(None)
+            if check(lib.interp_call_finish(self.call, byref(out), byref(err)), err) == _ffi.AGAIN:
+                return False
             self.exec._result = Result(out.value or 0)
+        return True
+
+    def finish(self) -> Result:
+        while not self.finished():
+            if not self.held:
+                raise ClosedError('the session is closed', 'closed')
+            self.wait(None)
+        assert self.exec._result is not None
         return self.exec._result
 
 
@@ -234,6 +241,16 @@ class Exec(Held):
         self._told = True
         self.close()
         return result
+
+    def _ended(self) -> bool:
+        """Whether `result` would give it at once; never waits. Drops the events that there are."""
+        if self._result is not None:
+            return True
+        with _Inside(self) as inside:
+            while inside.wait(0):
+                if inside.next(wait=False) is None:
+                    return inside.finished()
+        return False
 
     def output(self, offset: int = 0, stream: str = 'stdout', limit: int = 65536) -> Output:
         """What it has written from that offset on, as far as it is there, without waiting: `limit` bytes at most. Ask on at `next`, until `ended`; between, come

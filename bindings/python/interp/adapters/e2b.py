@@ -206,11 +206,27 @@ class CommandHandle:
 
     def _finish(self) -> _run.Ran:
         with self._turn:
-            if self._ran is None:
-                result = self._running.result()
-                self._ran = _run.Ran(result.stdout_bytes, result.stderr_bytes, result.truncated() or result.truncated('stderr'), result)
-                self._commands._forget(self)
-            return self._ran
+            return self._take()
+
+    def _take(self) -> _run.Ran:
+        if self._ran is None:
+            result = self._running.result()
+            self._running.close()
+            self._ran = _run.Ran(result.stdout_bytes, result.stderr_bytes, result.truncated() or result.truncated('stderr'), result)
+            self._commands._forget(self)
+        return self._ran
+
+    def _reap(self) -> None:
+        """Takes what it came to, if it has ended, which frees its interpreter. Who waits for it does that already."""
+        if not self._turn.acquire(blocking=False):
+            return
+        try:
+            if self._ran is None and self._running._ended():
+                self._take()
+        except StatusError:
+            pass    # told to who asks for this command
+        finally:
+            self._turn.release()
 
     def __iter__(self) -> Iterator[Tuple[Optional[str], Optional[str], None]]:
         """(stdout, None, None) and (None, stderr, None), at the end."""
@@ -270,6 +286,7 @@ class Commands:
 
     def _start(self, cmd: str, envs: Optional[Dict[str, str]], cwd: str, stdin: bool, timeout: Optional[float]) -> CommandHandle:
         argv = self._sandbox._shell(cmd)
+        self._reap()
         kernel = self._kernels.take()
         try:
             running = self._sandbox.session.start('sh', _run.script(argv, cwd, False), kernel=kernel, env=envs, interactive=stdin, timeout_ms=_run.milliseconds(timeout or 0))
@@ -282,16 +299,22 @@ class Commands:
         self._running[handle.pid] = handle
         return handle
 
+    def _reap(self) -> None:
+        for handle in tuple(self._running.values()):
+            handle._reap()
+
     def _forget(self, handle: CommandHandle) -> None:
         if self._running.pop(handle.pid, None):
             self._kernels.give(handle._kernel)
 
     def list(self) -> List[int]:
-        """The numbers of the commands in the background."""
+        """The numbers of the commands that run in the background."""
+        self._reap()
         return sorted(self._running)
 
     def connect(self, pid: int) -> CommandHandle:
-        """The handle of a command in the background."""
+        """The handle of a command that runs in the background."""
+        self._reap()
         if pid not in self._running:
             raise NotFoundException('there is no command %d' % pid)
         return self._running[pid]
@@ -307,6 +330,7 @@ class Commands:
         while left:
             left = left[handle._running.write(left):]
             if left:
+                handle._reap()      # moves things on, where nobody waits for the command
                 time.sleep(0.01)
 
     def close_stdin(self, pid: int) -> None:
@@ -422,6 +446,10 @@ class Filesystem:
 
 # -- the sandbox
 
+# How an interpreter is sent to a directory.
+_CHANGE = {'python': 'import os as _os; _os.chdir(%r); del _os', 'javascript': 'process.chdir(%s)', 'bash': 'cd -- %s', 'sh': 'cd -- %s'}
+
+
 class Sandbox:
     """One session behind E2B's verbs. Takes the options of a `Session` by name, and E2B's `timeout` (seconds that the sandbox may stand without a call) and `envs`."""
 
@@ -438,7 +466,7 @@ class Sandbox:
             raise _translated(e) from e
         self.sandbox_id: str = str(self.session.info['session'])
         self.commands, self.files = Commands(self), Filesystem(self.session)
-        self._contexts: Dict[str, Context] = {}
+        self._contexts = count(1)
         self._shell_name: Optional[str] = None
 
     @classmethod
@@ -492,14 +520,24 @@ class Sandbox:
             execution.error = ExecutionError(result.outcome, '%s%s' % (result.cause or '', '' if result.exit_code is None else ' exit code %d' % result.exit_code), str(result))
 
     def create_code_context(self, cwd: Optional[str] = None, language: Optional[str] = None, request_timeout: Optional[float] = None) -> Context:
-        """An interpreter of its own for `run_code(context=…)`."""
-        context = Context('context-%d' % (len(self._contexts) + 1), (language or 'python').lower(), _absolute(cwd or WORKSPACE))
-        change = {'python': 'import os as _os; _os.chdir(%r); del _os', 'javascript': 'process.chdir(%s)', 'bash': 'cd -- %s', 'sh': 'cd -- %s'}.get(context.language)
+        """An interpreter of its own for `run_code(context=…)`. `InvalidArgumentException` when it can not work in that directory."""
+        context = Context('context-%d' % next(self._contexts), (language or 'python').lower(), _absolute(cwd or WORKSPACE))
+        change = _CHANGE.get(context.language)
         if change:
             word = context.cwd if context.language == 'python' else json.dumps(context.cwd) if context.language == 'javascript' else shlex.quote(context.cwd)
-            self.run_code(change % word, context=context)
-        self._contexts[context.id] = context
+            error = self.run_code(change % word, context=context).error
+            if error:
+                self._delete_context(context)
+                raise InvalidArgumentException('the context can not work in %s: %s' % (context.cwd, error.value or error.name))
+        elif cwd:
+            raise InvalidArgumentException('cwd is for %s, not for %s' % (', '.join(_CHANGE), context.language))
         return context
+
+    def _delete_context(self, context: Context) -> None:
+        try:
+            self.session.delete_kernel(context.language, context.id)
+        except StatusError:
+            pass    # it has ended by itself
 
     def is_running(self, request_timeout: Optional[float] = None) -> bool:
         return self.session.status == 'open'

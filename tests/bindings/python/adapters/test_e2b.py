@@ -9,6 +9,8 @@ import pytest
 from interp.adapters import e2b
 from interp.adapters.e2b import Sandbox
 
+from conftest import SLOW
+
 
 @pytest.fixture
 def sandbox():
@@ -45,6 +47,10 @@ def test_contexts(sandbox):
     assert sandbox.create_code_context(language='bash', cwd='/tmp').language == 'bash'
     with pytest.raises(e2b.InvalidArgumentException):
         sandbox.run_code('1', language='python', context=context)
+    for language in 'python', 'bash', 'sh', 'ruby':
+        with pytest.raises(e2b.InvalidArgumentException, match='/none|ruby'):
+            sandbox.create_code_context(cwd='/none', language=language)
+    assert {kernel.name for kernel in sandbox.session.kernels} == {'default', 'context-1', 'context-2'}
 
 
 def test_commands(sandbox):
@@ -85,6 +91,25 @@ def test_commands_in_the_background(sandbox):
     sandbox.commands.send_stdin(handle.pid, b'abc')
     sandbox.commands.close_stdin(handle.pid)
     assert list(handle) == [('abc', None, None)]
+
+
+def test_commands_that_ended_make_room(sandbox):
+    handles = []
+    for n in range(20):     # more than a session has interpreters; nobody waits for them
+        handles.append(sandbox.commands.run('echo %d' % n, background=True))
+        end = time.monotonic() + 30 * SLOW
+        while sandbox.commands.list() and time.monotonic() < end:
+            time.sleep(0.01)
+    with pytest.raises(e2b.NotFoundException):
+        sandbox.commands.connect(handles[0].pid)
+    assert not sandbox.commands.kill(handles[1].pid) and not handles[2].kill()
+    assert [handle.wait().stdout for handle in handles] == ['%d\n' % n for n in range(20)]
+    # one that runs and has an event to tell is not taken for one that ended
+    handle = sandbox.commands.run('sleep 1; cat | wc -c', background=True, stdin=True)
+    sandbox.commands.send_stdin(handle.pid, b'x' * (2 << 20))
+    assert sandbox.commands.list() == [handle.pid]
+    sandbox.commands.close_stdin(handle.pid)
+    assert handle.wait().stdout == '%d\n' % (2 << 20)
 
 
 def test_waiting_holds_nobody_up(sandbox):
