@@ -302,7 +302,7 @@ static size_t shown(const char *text, size_t n)
 {
     for (size_t k = sizeof SECRET - 1; k; k--)
         for (size_t at = 0; at + k < sizeof SECRET; at++)
-            if (memmem(text, n, SECRET + at, k))
+            if (memmem(text, n, &SECRET[at], k))
                 return k;
     return 0;
 }
