@@ -356,7 +356,7 @@ static enum use use_of(const struct scan *s)
     for (size_t i = 0; i < 2; i++)
         if (word(&s->l, runners[i]))
             return USE_CODE;
-    return word(&s->l, "createRequire") ? (enum use)USE_MAKER : s->l.type == NAME ? alias_find(s->aliases, s->l.text.p, s->l.text.len) : USE_NONE;
+    return word(&s->l, "createRequire") ? (enum use)USE_MAKER : s->l.type == NAME ? interp__alias_find(s->aliases, s->l.text.p, s->l.text.len) : USE_NONE;
 }
 
 static int scan(struct scan *s, const char *p, size_t n, uint32_t line);
@@ -410,15 +410,15 @@ static void called(struct scan *s, enum use use, const char *name, uint32_t line
     } else if (!punct(&s->l, '(')) {
         if ((use == USE_MODULE || use == (enum use)USE_MAKER) && !punct(&s->l, ':'))
             give(s, POLICY_DYNAMIC, name, strlen(name), line);
-        alias_add(s->aliases, s->target, s->target_len, use);
+        interp__alias_add(s->aliases, s->target, s->target_len, use);
         if (punct(&s->l, ':') || word(&s->l, "as")) {   /* {require: r}, {createRequire as r} */
             next(&s->l);
             if (s->l.type == NAME)
-                alias_add(s->aliases, (const char *)s->l.text.p, s->l.text.len, use);
+                interp__alias_add(s->aliases, (const char *)s->l.text.p, s->l.text.len, use);
         }
     } else if (use == (enum use)USE_MAKER) {
         give(s, POLICY_DYNAMIC, name, strlen(name), line);
-        alias_add(s->aliases, s->target, s->target_len, USE_MODULE);
+        interp__alias_add(s->aliases, s->target, s->target_len, USE_MODULE);
         s->maker = s->l.depth;
         next(&s->l);
     } else {
@@ -442,7 +442,7 @@ static void text(struct scan *s, unsigned level)
     const struct literal t = s->literals.at[level];
     const char *name = s->called[level];
     size_t n;
-    const char *p = literal_end(&s->literals, level, s->l.type == PUNCT ? s->l.c : 0, &n);
+    const char *p = interp__literal_end(&s->literals, level, s->l.type == PUNCT ? s->l.c : 0, &n);
     give(s, POLICY_PATH, p, n, t.line);
     if (t.use == USE_CODE && n && !s->result)
         run(s, p, n, t.line);
@@ -507,11 +507,11 @@ static int scan(struct scan *s, const char *p, size_t n, uint32_t line)
                 if (s->literals.at[k].open)
                     text(s, k);
             if (is_text(l) || !t->open)
-                literal_begin(&s->literals, level, l->at, s->next ? s->next : s->any ? USE_PERHAPS_MODULE : USE_NONE);
+                interp__literal_begin(&s->literals, level, l->at, s->next ? s->next : s->any ? USE_PERHAPS_MODULE : USE_NONE);
             s->next = USE_NONE;
-            literal_add(&s->literals, l->text.p, l->text.len);
+            interp__literal_add(&s->literals, l->text.p, l->text.len);
             if (l->type == TEMPLATE && l->hole)
-                literal_add(&s->literals, "", 1);
+                interp__literal_add(&s->literals, "", 1);
             dot = type_of = 0;
             value = 1;
             next(l);

@@ -4,7 +4,7 @@
 
 enum { ALIASES = 32, ALIAS_BYTES = 64 };
 
-void literal_begin(struct literals *l, unsigned level, uint32_t line, enum use use)
+void interp__literal_begin(struct literals *l, unsigned level, uint32_t line, enum use use)
 {
     struct literal *t = &l->at[level];
     if (!t->open) {
@@ -16,11 +16,11 @@ void literal_begin(struct literals *l, unsigned level, uint32_t line, enum use u
     t->open = 1;
     t->piece = l->text.len;
 }
-void literal_add(struct literals *l, const void *p, size_t n)
+void interp__literal_add(struct literals *l, const void *p, size_t n)
 {
     interp__buf_add(&l->text, p, n);
 }
-const char *literal_end(struct literals *l, unsigned level, char next, size_t *n)
+const char *interp__literal_end(struct literals *l, unsigned level, char next, size_t *n)
 {
     struct literal *t = &l->at[level];
     const char *p = l->text.len > t->from ? (const char *)l->text.p + t->from : "";
@@ -44,10 +44,10 @@ const char *literal_end(struct literals *l, unsigned level, char next, size_t *n
     return p;
 }
 
-void alias_add(struct aliases *a, const char *name, size_t n, enum use use)
+void interp__alias_add(struct aliases *a, const char *name, size_t n, enum use use)
 {
     char c = (char)use;
-    if (!n || alias_find(a, name, n))
+    if (!n || interp__alias_find(a, name, n))
         return;
     if (a->n >= ALIASES || n >= ALIAS_BYTES) {
         a->over = 1;
@@ -59,7 +59,7 @@ void alias_add(struct aliases *a, const char *name, size_t n, enum use use)
     interp__buf_add(&a->names, name, n);
     a->n++;
 }
-enum use alias_find(const struct aliases *a, const void *name, size_t n)
+enum use interp__alias_find(const struct aliases *a, const void *name, size_t n)
 {
     for (size_t i = 0; i < a->names.len; i += 2 + a->names.p[i])
         if (a->names.p[i] == n && !memcmp(a->names.p + i + 2, name, n))

@@ -381,7 +381,7 @@ static enum use use_of(const struct scan *s, int is_attribute)
             return USE_CODE;
     if (is_attribute && is(&s->l, "modules"))
         return USE_PERHAPS_MODULE;
-    return alias_find(s->aliases, s->l.text.p, s->l.text.len);
+    return interp__alias_find(s->aliases, s->l.text.p, s->l.text.len);
 }
 static void skip_as(struct scan *s, enum use use)
 {
@@ -389,7 +389,7 @@ static void skip_as(struct scan *s, enum use use)
         next(&s->l);
         if (s->l.type == NAME) {
             if (use)
-                alias_add(s->aliases, (const char *)s->l.text.p, s->l.text.len, use);
+                interp__alias_add(s->aliases, (const char *)s->l.text.p, s->l.text.len, use);
             next(&s->l);
         }
     }
@@ -477,8 +477,8 @@ static void called(struct scan *s, struct call c, uint32_t line)
         if (c.use == USE_MODULE || (c.use == USE_CODE && s->target_len))
             dynamic(s, &c, line);
         if (c.use != USE_PERHAPS_MODULE) {
-            alias_add(s->aliases, s->target, s->target_len, (enum use)c.use);
-            alias_add(s->aliases, s->noted, s->target_len ? s->noted_len : 0, (enum use)c.use);
+            interp__alias_add(s->aliases, s->target, s->target_len, (enum use)c.use);
+            interp__alias_add(s->aliases, s->noted, s->target_len ? s->noted_len : 0, (enum use)c.use);
         }
         return;
     }
@@ -525,7 +525,7 @@ static void text(struct scan *s, unsigned level)
 {
     const struct literal t = s->literals.at[level];
     size_t n;
-    const char *p = literal_end(&s->literals, level, s->l.type == OTHER ? s->l.c : 0, &n);
+    const char *p = interp__literal_end(&s->literals, level, s->l.type == OTHER ? s->l.c : 0, &n);
     struct call *c = &s->calls[level];
     static const char *const makers[] = { "__import__", "import_module", "__builtins__" };
     give(s, POLICY_PATH, p, n, t.line);
@@ -644,10 +644,10 @@ static int scan(struct scan *s, const char *p, size_t n, uint32_t line)
                 if (s->literals.at[k].open)
                     text(s, k);
             if (!t->open)
-                literal_begin(&s->literals, level, s->l.at, USE_NONE);
-            literal_add(&s->literals, s->l.text.p, s->l.text.len);
+                interp__literal_begin(&s->literals, level, s->l.at, USE_NONE);
+            interp__literal_add(&s->literals, s->l.text.p, s->l.text.len);
             if (s->l.hole)
-                literal_add(&s->literals, "", 1);
+                interp__literal_add(&s->literals, "", 1);
             next(&s->l);
             continue;
         }
@@ -672,9 +672,9 @@ static int scan(struct scan *s, const char *p, size_t n, uint32_t line)
         def = is(&s->l, "def") || is(&s->l, "class");
         targets(s);
         if (is_text) {
-            literal_begin(&s->literals, level, s->l.at, use);
+            interp__literal_begin(&s->literals, level, s->l.at, use);
             if (s->l.type == STRING)
-                literal_add(&s->literals, s->l.text.p, s->l.text.len);
+                interp__literal_add(&s->literals, s->l.text.p, s->l.text.len);
             next(&s->l);
         } else if (s->l.type != NAME || was_def)
             next(&s->l);

@@ -4,34 +4,34 @@
 
 enum { DEPTH = 48, TEXTS = 12, CASES = 16, FUNCTIONS = 128, WORK = 64 };   /* TEXTS: code in texts in code, each read once more */
 
-void shell_give(struct shell *s, enum policy_kind kind, const void *p, size_t n)
+void interp__shell_give(struct shell *s, enum policy_kind kind, const void *p, size_t n)
 {
     if (!s->result)
         s->result = s->take(s->userdata, kind, p, n, s->line);
     if (s->result)
         s->p = s->end;
 }
-void shell_unsure(struct shell *s, const char *what)
+void interp__shell_unsure(struct shell *s, const char *what)
 {
     if (!s->unsure)
         s->unsure = what;
 }
-int shell_over(struct shell *s)
+int interp__shell_over(struct shell *s)
 {
     if (s->result || s->bad || s->unsure)
         return 1;
     if (++*s->work > s->most) {
-        shell_unsure(s, "more than is looked at");
+        interp__shell_unsure(s, "more than is looked at");
         return 1;
     }
     return s->p >= s->end;
 }
-int shell_at(const struct shell *s, const char *text)
+int interp__shell_at(const struct shell *s, const char *text)
 {
     size_t n = strlen(text);
     return (size_t)(s->end - s->p) >= n && !memcmp(s->p, text, n);
 }
-char shell_step(struct shell *s)
+char interp__shell_step(struct shell *s)
 {
     if (*s->p == '\n')
         s->line++;
@@ -47,13 +47,13 @@ static void forget(struct shell *s, unsigned n, size_t len)
     }
 }
 
-void shell_nested(struct shell *s, const void *p, size_t n, int shells, int stays)
+void interp__shell_nested(struct shell *s, const void *p, size_t n, int shells, int stays)
 {
     struct shell in;
     unsigned functions = s->functions->n;
     size_t len = s->functions->names.len;
     if (s->depth >= DEPTH || s->texts >= TEXTS) {
-        shell_unsure(s, "very deep nesting");
+        interp__shell_unsure(s, "very deep nesting");
         return;
     }
     char *copy = interp__strndup(s->mem, p, n);   /* the word it comes from is written over */
@@ -75,10 +75,10 @@ void shell_nested(struct shell *s, const void *p, size_t n, int shells, int stay
     in.work = s->work;
     in.most = s->most;
     interp__buf_init(&in.word.text, s->mem);
-    shell_list(&in, 0);
+    interp__shell_list(&in, 0);
     s->bad |= in.bad | in.word.text.bad;
     if (in.unsure)
-        shell_unsure(s, in.unsure);
+        interp__shell_unsure(s, in.unsure);
     s->goes_on = in.goes_on;
     if (!s->result)
         s->result = in.result;
@@ -88,23 +88,23 @@ void shell_nested(struct shell *s, const void *p, size_t n, int shells, int stay
     interp__free(s->mem, copy);
 }
 
-void shell_inside(struct shell *s, int substitution)
+void interp__shell_inside(struct shell *s, int substitution)
 {
     struct word keep = s->word;
     unsigned functions = s->functions->n, heredocs_of = s->heredocs_of;
     size_t len = s->functions->names.len;
     if (s->depth >= DEPTH) {
-        shell_unsure(s, "very deep nesting");
+        interp__shell_unsure(s, "very deep nesting");
         return;
     }
     interp__buf_init(&s->word.text, s->mem);
     if (substitution)
         s->heredocs_of = s->nheredocs;
     s->depth++;
-    shell_list(s, ')');
+    interp__shell_list(s, ')');
     s->depth--;
     if (substitution && s->nheredocs > s->heredocs_of)
-        shell_unsure(s, "a here-document without an end");
+        interp__shell_unsure(s, "a here-document without an end");
     s->heredocs_of = heredocs_of;
     forget(s, functions, len);
     s->bad |= s->word.text.bad;
@@ -138,15 +138,15 @@ static int defined(const struct shell *s)
 static int one_of(const struct shell *s, const char *const *words)
 {
     for (; *words; words++)
-        if (shell_is(s, *words))
+        if (interp__shell_is(s, *words))
             return 1;
     return 0;
 }
 static void blanks(struct shell *s)
 {
-    while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || shell_at(s, "\\\n"))) {
-        if (shell_step(s) == '\\')
-            shell_step(s);
+    while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || interp__shell_at(s, "\\\n"))) {
+        if (interp__shell_step(s) == '\\')
+            interp__shell_step(s);
     }
 }
 struct mark { const char *p; uint32_t line; };
@@ -162,11 +162,11 @@ static void back(struct shell *s, struct mark m)
 static int empty_brackets(struct shell *s)
 {
     blanks(s);
-    if (!shell_at(s, "("))
+    if (!interp__shell_at(s, "("))
         return 0;
     s->p++;
     blanks(s);
-    if (!shell_at(s, ")"))
+    if (!interp__shell_at(s, ")"))
         return 0;
     s->p++;
     return 1;
@@ -175,7 +175,7 @@ static int empty_brackets(struct shell *s)
 static int ahead(const struct shell *s, const char *word)
 {
     size_t n = strlen(word);
-    return shell_at(s, word) && ((size_t)(s->end - s->p) == n || strchr(" \t\n;&|()<>", s->p[n]));
+    return interp__shell_at(s, word) && ((size_t)(s->end - s->p) == n || strchr(" \t\n;&|()<>", s->p[n]));
 }
 static int compound_ahead(const struct shell *s)
 {
@@ -197,7 +197,7 @@ struct list {
 
 static void end_command(struct shell *s, struct list *l)
 {
-    shell_done(s, &l->c);
+    interp__shell_done(s, &l->c);
     l->prefixed = l->doubtful = 0;
     if (!l->patterns)
         l->place = START;
@@ -205,32 +205,32 @@ static void end_command(struct shell *s, struct list *l)
 
 static void redirection(struct shell *s, struct command *c)
 {
-    if (shell_at(s, "<<<")) {
+    if (interp__shell_at(s, "<<<")) {
         s->p += 3;
         blanks(s);
-        shell_word(s);
+        interp__shell_word(s);
         c->has_input = 1;
         c->input_unknown = (s->word.flags & EXPANDS) != 0;
         c->input.len = 0;
         interp__buf_add(&c->input, s->word.text.p, s->word.text.len);
         return;
     }
-    if (shell_at(s, "<<")) {
+    if (interp__shell_at(s, "<<")) {
         s->p += 2;
         int strip = s->p < s->end && *s->p == '-';
         s->p += strip;
-        int i = shell_heredoc(s, strip);
+        int i = interp__shell_heredoc(s, strip);
         if (i >= 0)
             c->bodies |= 1u << i;
         return;
     }
     s->p++;
-    if (s->p < s->end && (*s->p == '>' || *s->p == '&' || *s->p == '|' || *s->p == '<') && !shell_at(s, "<(") && !shell_at(s, ">("))
+    if (s->p < s->end && (*s->p == '>' || *s->p == '&' || *s->p == '|' || *s->p == '<') && !interp__shell_at(s, "<(") && !interp__shell_at(s, ">("))
         s->p++;
     blanks(s);
     if (s->p < s->end) {
-        shell_word(s);
-        shell_path(s);
+        interp__shell_word(s);
+        interp__shell_path(s);
     }
 }
 
@@ -239,17 +239,17 @@ static void loop(struct shell *s, struct list *l)
 {
     blanks(s);
     l->place = AFTER;
-    if (shell_at(s, "((")) {
+    if (interp__shell_at(s, "((")) {
         if (s->shells & POSIX)
-            shell_unsure(s, "for ((, which not each shell knows");
+            interp__shell_unsure(s, "for ((, which not each shell knows");
         s->p += 2;
-        shell_arithmetic(s);
+        interp__shell_arithmetic(s);
         return;
     }
-    shell_word(s);
+    interp__shell_word(s);
     blanks(s);
     while (s->p < s->end && *s->p == '\n' && s->nheredocs == s->heredocs_of) {
-        shell_step(s);
+        interp__shell_step(s);
         blanks(s);
     }
     if (ahead(s, "in")) {
@@ -260,7 +260,7 @@ static void loop(struct shell *s, struct list *l)
 static void function(struct shell *s)
 {
     blanks(s);
-    shell_word(s);
+    interp__shell_word(s);
     define(s);
     struct mark m = here(s);
     if (!empty_brackets(s))
@@ -269,11 +269,11 @@ static void function(struct shell *s)
 static void choice(struct shell *s, struct list *l)   /* case, after that word */
 {
     blanks(s);
-    shell_word(s);
+    interp__shell_word(s);
     for (blanks(s); s->p < s->end && *s->p == '\n' && s->nheredocs == s->heredocs_of; blanks(s))
-        shell_step(s);
+        interp__shell_step(s);
     if (!ahead(s, "in") || ++l->cases > CASES) {
-        shell_unsure(s, "case");
+        interp__shell_unsure(s, "case");
         return;
     }
     s->p += 2;
@@ -289,23 +289,23 @@ static int grammar(struct shell *s, struct list *l)
         return 1;
     }
     if (one_of(s, ends)) {
-        if (shell_is(s, "esac") && l->cases)
+        if (interp__shell_is(s, "esac") && l->cases)
             l->cases--;
         l->place = AFTER;
         return 1;
     }
     if (l->place == AFTER)
         return 0;
-    if (shell_is(s, "[[") && s->shells == BASH) {
-        shell_conditional(s);
+    if (interp__shell_is(s, "[[") && s->shells == BASH) {
+        interp__shell_conditional(s);
         l->place = AFTER;
-    } else if (shell_is(s, "case"))
+    } else if (interp__shell_is(s, "case"))
         choice(s, l);
-    else if (shell_is(s, "for") || shell_is(s, "select"))
+    else if (interp__shell_is(s, "for") || interp__shell_is(s, "select"))
         loop(s, l);
-    else if (shell_is(s, "function"))
+    else if (interp__shell_is(s, "function"))
         function(s);
-    else if (shell_is(s, "coproc")) {   /* the command, or a name and a compound command */
+    else if (interp__shell_is(s, "coproc")) {   /* the command, or a name and a compound command */
         blanks(s);
         struct mark m = here(s);
         if (compound_ahead(s))
@@ -315,11 +315,11 @@ static int grammar(struct shell *s, struct list *l)
         blanks(s);
         if (!compound_ahead(s))
             back(s, m);
-    } else if (shell_is(s, "time")) {
+    } else if (interp__shell_is(s, "time")) {
         struct mark m = here(s);
         for (blanks(s); ahead(s, "-p") || ahead(s, "--"); blanks(s))
             s->p += 2;
-        if ((s->shells == BASH && !shell_at(s, "-")) || compound_ahead(s) || ahead(s, "!"))
+        if ((s->shells == BASH && !interp__shell_at(s, "-")) || compound_ahead(s) || ahead(s, "!"))
             return 1;
         back(s, m);   /* the program */
         return 0;
@@ -354,7 +354,7 @@ static int descriptor(struct shell *s)
         return 0;
     if (n > 2 && p[0] == '{' && p[n - 1] == '}') {
         if (s->shells & POSIX)
-            shell_unsure(s, "{name}>, which not each shell knows");
+            interp__shell_unsure(s, "{name}>, which not each shell knows");
         return 1;
     }
     for (size_t i = 0; i < n; i++)
@@ -368,7 +368,7 @@ static void begin(struct shell *s, struct list *l)
     struct mark m = here(s);
     if (empty_brackets(s)) {   /* name () */
         if (s->word.flags & EXPANDS)
-            shell_give(s, POLICY_DYNAMIC_COMMAND, s->word.text.p, s->word.text.len);
+            interp__shell_give(s, POLICY_DYNAMIC_COMMAND, s->word.text.p, s->word.text.len);
         else
             define(s);
         return;
@@ -378,47 +378,47 @@ static void begin(struct shell *s, struct list *l)
         return;
     l->place = ARGUMENTS;
     if (!(s->word.flags & (EXPANDS | PATTERN)) && defined(s))
-        shell_give(s, POLICY_PERHAPS_COMMAND, s->word.text.p, s->word.text.len);
+        interp__shell_give(s, POLICY_PERHAPS_COMMAND, s->word.text.p, s->word.text.len);
     else {
-        shell_path(s);
-        shell_command(s, &l->c);
+        interp__shell_path(s);
+        interp__shell_command(s, &l->c);
     }
 }
 
 static void one_word(struct shell *s, struct list *l)
 {
     const char *from = s->p;
-    shell_word(s);
+    interp__shell_word(s);
     int plain = !(s->word.flags & (QUOTED | EXPANDS));
     if (s->p == from || (l->doubtful && !s->unsure)) {
-        shell_unsure(s, s->p == from ? "what stands here" : "&>, which not each shell knows");
+        interp__shell_unsure(s, s->p == from ? "what stands here" : "&>, which not each shell knows");
         return;
     }
     if (s->unsure || s->bad || s->result)
         return;
     if (l->patterns) {
-        if (!plain || !shell_is(s, "esac"))
+        if (!plain || !interp__shell_is(s, "esac"))
             l->patterns = MORE;
         else if (l->patterns == PATTERNS) {
             l->patterns = NO_PATTERNS;
             l->cases--;
             l->place = AFTER;
         } else if (l->patterns == MORE)
-            shell_unsure(s, "esac in a pattern");
+            interp__shell_unsure(s, "esac in a pattern");
         else
             l->patterns = MORE;
     } else if (descriptor(s))
         ;
     else if (l->place == WORDS)
-        shell_path(s);
+        interp__shell_path(s);
     else if (l->place == ARGUMENTS)
-        shell_argument(s, &l->c);
+        interp__shell_argument(s, &l->c);
     else if (plain && !l->prefixed && grammar(s, l))
         ;
     else if (l->place == AFTER)
-        shell_unsure(s, "what follows a compound command");
+        interp__shell_unsure(s, "what follows a compound command");
     else if (assignment(s)) {
-        shell_path(s);
+        interp__shell_path(s);
         l->prefixed = 1;
     } else
         begin(s, l);
@@ -435,40 +435,40 @@ static int bracket(struct shell *s, struct list *l, char closer)
         } else if (closer == ')')
             return 0;
         else
-            shell_unsure(s, "a bracket that closes nothing");
+            interp__shell_unsure(s, "a bracket that closes nothing");
     } else if (l->patterns == PATTERNS)
         l->patterns = BRACKET;
     else if (l->patterns || l->place != START || l->prefixed)
-        shell_unsure(s, "a bracket among words");
-    else if (shell_at(s, "(")) {
+        interp__shell_unsure(s, "a bracket among words");
+    else if (interp__shell_at(s, "(")) {
         if (s->shells & POSIX)
-            shell_unsure(s, "((, which not each shell knows");
+            interp__shell_unsure(s, "((, which not each shell knows");
         s->p++;
-        shell_arithmetic(s);
+        interp__shell_arithmetic(s);
         l->place = AFTER;
     } else {
-        shell_inside(s, 0);
+        interp__shell_inside(s, 0);
         l->place = AFTER;
     }
     return 1;
 }
 
-void shell_list(struct shell *s, char closer)
+void interp__shell_list(struct shell *s, char closer)
 {
     struct list l;
     int closed = !closer, comment = 0;
     memset(&l, 0, sizeof l);
     interp__buf_init(&l.c.text, s->mem);
     interp__buf_init(&l.c.input, s->mem);
-    while (!shell_over(s)) {
+    while (!interp__shell_over(s)) {
         char k = *s->p;
-        int both = shell_at(s, "&>"), process = shell_at(s, "<(") || shell_at(s, ">(");   /* both: streams of Bash; to others a & and a > */
-        if (k == ' ' || k == '\t' || shell_at(s, "\\\n"))
+        int both = interp__shell_at(s, "&>"), process = interp__shell_at(s, "<(") || interp__shell_at(s, ">(");   /* both: streams of Bash; to others a & and a > */
+        if (k == ' ' || k == '\t' || interp__shell_at(s, "\\\n"))
             blanks(s);
         else if (k == '\n') {
-            shell_step(s);
+            interp__shell_step(s);
             end_command(s, &l);
-            shell_heredoc_bodies(s);
+            interp__shell_heredoc_bodies(s);
         } else if (k == '#') {
             comment = 1;
             while (s->p < s->end && *s->p != '\n')
@@ -481,16 +481,16 @@ void shell_list(struct shell *s, char closer)
         } else if (k == '|' && l.patterns)
             s->p++;
         else if (l.patterns && (k == ';' || k == '&' || k == '<' || k == '>'))
-            shell_unsure(s, "what stands in a pattern");
+            interp__shell_unsure(s, "what stands in a pattern");
         else if (k == ';' || k == '|' || (k == '&' && (!both || s->shells & POSIX))) {
-            int next_case = l.cases && (shell_at(s, ";;") || shell_at(s, ";&"));
+            int next_case = l.cases && (interp__shell_at(s, ";;") || interp__shell_at(s, ";&"));
             end_command(s, &l);
             if (both) {
                 s->p++;
                 redirection(s, &l.c);
                 l.doubtful = 1;
             } else
-                while (s->p < s->end && (*s->p == ';' || *s->p == '|' || *s->p == '&') && !shell_at(s, "&>"))
+                while (s->p < s->end && (*s->p == ';' || *s->p == '|' || *s->p == '&') && !interp__shell_at(s, "&>"))
                     s->p++;
             if (next_case)
                 l.patterns = PATTERNS;
@@ -501,15 +501,15 @@ void shell_list(struct shell *s, char closer)
         } else
             one_word(s, &l);
     }
-    s->goes_on = comment || l.place != ARGUMENTS || shell_goes_on(&l.c);
-    shell_done(s, &l.c);
+    s->goes_on = comment || l.place != ARGUMENTS || interp__shell_goes_on(&l.c);
+    interp__shell_done(s, &l.c);
     if (!s->result && !s->bad) {
         if (!closed)
-            shell_unsure(s, "a bracket without an end");
+            interp__shell_unsure(s, "a bracket without an end");
         else if (l.patterns || l.cases)
-            shell_unsure(s, "case without an end");
+            interp__shell_unsure(s, "case without an end");
         else if (!closer && s->nheredocs > s->heredocs_of)
-            shell_unsure(s, "a here-document without an end");
+            interp__shell_unsure(s, "a here-document without an end");
     }
     interp__buf_free(&l.c.text);
     interp__buf_free(&l.c.input);
@@ -534,11 +534,11 @@ int interp__scan_shell(const struct interp__mem *m, const char *p, size_t n, uin
     interp__buf_init(&functions.names, m);
     interp__buf_init(&s.word.text, m);
     if (memchr(p, 0, n))
-        shell_unsure(&s, "a NUL");
+        interp__shell_unsure(&s, "a NUL");
     else
-        shell_list(&s, 0);
+        interp__shell_list(&s, 0);
     if (s.unsure && !s.bad)
-        shell_give(&s, POLICY_UNSURE, s.unsure, strlen(s.unsure));
+        interp__shell_give(&s, POLICY_UNSURE, s.unsure, strlen(s.unsure));
     interp__buf_free(&s.word.text);
     interp__buf_free(&functions.names);
     return s.bad ? -1 : s.result;

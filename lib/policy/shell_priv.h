@@ -28,23 +28,23 @@ struct shell {
     unsigned nheredocs, heredocs_of;   /* heredocs_of: the first of this substitution's own */
 };
 
-void shell_give(struct shell *s, enum policy_kind kind, const void *p, size_t n);
-void shell_unsure(struct shell *s, const char *what);
-int shell_over(struct shell *s);   /* also counts */
-int shell_at(const struct shell *s, const char *text);
-char shell_step(struct shell *s);
-void shell_list(struct shell *s, char closer);   /* commands up to closer, or the end */
+void interp__shell_give(struct shell *s, enum policy_kind kind, const void *p, size_t n);
+void interp__shell_unsure(struct shell *s, const char *what);
+int interp__shell_over(struct shell *s);   /* also counts */
+int interp__shell_at(const struct shell *s, const char *text);
+char interp__shell_step(struct shell *s);
+void interp__shell_list(struct shell *s, char closer);   /* commands up to closer, or the end */
 /* A text that is code itself: the argument of sh -c, eval, trap, what stands between backquotes. stays: what it defines is defined afterwards, too. */
-void shell_nested(struct shell *s, const void *p, size_t n, int shells, int stays);
-void shell_inside(struct shell *s, int substitution);   /* of (…), $(…), <(…), after the bracket. The word that it stands in goes on after it */
+void interp__shell_nested(struct shell *s, const void *p, size_t n, int shells, int stays);
+void interp__shell_inside(struct shell *s, int substitution);   /* of (…), $(…), <(…), after the bracket. The word that it stands in goes on after it */
 
-void shell_word(struct shell *s);                /* one word into s->word */
-void shell_arithmetic(struct shell *s);          /* up to its )), past them */
-void shell_conditional(struct shell *s);         /* [[ … ]], after the [[ */
-void shell_path(struct shell *s);                /* the word as a path */
-int shell_is(const struct shell *s, const char *w);
-int shell_heredoc(struct shell *s, int strip);   /* at the delimiter; its number, -1 when it can't be read */
-void shell_heredoc_bodies(struct shell *s);      /* after the newline */
+void interp__shell_word(struct shell *s);                /* one word into s->word */
+void interp__shell_arithmetic(struct shell *s);          /* up to its )), past them */
+void interp__shell_conditional(struct shell *s);         /* [[ … ]], after the [[ */
+void interp__shell_path(struct shell *s);                /* the word as a path */
+int interp__shell_is(const struct shell *s, const char *w);
+int interp__shell_heredoc(struct shell *s, int strip);   /* at the delimiter; its number, -1 when it can't be read */
+void interp__shell_heredoc_bodies(struct shell *s);      /* after the newline */
 
 struct program;
 struct command {
@@ -56,8 +56,8 @@ struct command {
     struct interp__buf text, input;    /* of eval; of <<< */
     int text_unknown, has_input, input_unknown;
 };
-void shell_command(struct shell *s, struct command *c);    /* the word is a command's name */
-void shell_argument(struct shell *s, struct command *c);   /* the word is its next argument */
-int shell_goes_on(const struct command *c);                /* its next argument could be a command */
-void shell_done(struct shell *s, struct command *c);       /* it is whole */
+void interp__shell_command(struct shell *s, struct command *c);    /* the word is a command's name */
+void interp__shell_argument(struct shell *s, struct command *c);   /* the word is its next argument */
+int interp__shell_goes_on(const struct command *c);                /* its next argument could be a command */
+void interp__shell_done(struct shell *s, struct command *c);       /* it is whole */
 #endif

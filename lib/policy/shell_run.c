@@ -97,7 +97,7 @@ static int unknown(const struct shell *s)
 static void dynamic(struct shell *s, const struct command *c)
 {
     const char *name = c->program ? c->program->name : "$";
-    shell_give(s, POLICY_DYNAMIC_COMMAND, name, strlen(name));
+    interp__shell_give(s, POLICY_DYNAMIC_COMMAND, name, strlen(name));
 }
 static void look_anywhere(struct shell *s, struct command *c)
 {
@@ -109,7 +109,7 @@ static void code(struct shell *s, const struct command *c, const void *p, size_t
     if (has_unknown)
         dynamic(s, c);
     if (n && !s->result && !s->bad)
-        shell_nested(s, p, n, shells, c->runs == RUNS_EVAL);
+        interp__shell_nested(s, p, n, shells, c->runs == RUNS_EVAL);
 }
 
 /* A name with parts that come at its run: what it is when they are empty, each of {a,b}, and each word that stands in them: ${x:-word}, $(which word). */
@@ -124,7 +124,7 @@ static void candidates(struct shell *s)
             interp__buf_add(&b, w->text.p + i, 1);
         else if (ends) {
             if (b.len)
-                shell_give(s, POLICY_PERHAPS_COMMAND, b.p, b.len);
+                interp__shell_give(s, POLICY_PERHAPS_COMMAND, b.p, b.len);
             b.len = 0;
         }
     }
@@ -137,25 +137,25 @@ static void candidates(struct shell *s)
             n++;
         const char *dash = n ? memchr(p, '-', n) : NULL;   /* ${x-word} */
         if (n)
-            shell_give(s, POLICY_PERHAPS_COMMAND, p, n);
+            interp__shell_give(s, POLICY_PERHAPS_COMMAND, p, n);
         if (dash && dash + 1 < p + n && !s->result)
-            shell_give(s, POLICY_PERHAPS_COMMAND, dash + 1, (size_t)(p + n - dash - 1));
+            interp__shell_give(s, POLICY_PERHAPS_COMMAND, dash + 1, (size_t)(p + n - dash - 1));
         p += n + 1;
     }
 }
 
-void shell_command(struct shell *s, struct command *c)
+void interp__shell_command(struct shell *s, struct command *c)
 {
     const struct interp__buf *w = &s->word.text;
     const struct program *g = program(s);
     int nothing = !(s->word.flags & QUOTED) && unknown(s);   /* may be none at all, or more than one */
     for (size_t i = 0; i < w->len; i++)
         nothing = nothing && !w->p[i];
-    shell_give(s, s->word.flags & (EXPANDS | PATTERN) ? POLICY_DYNAMIC_COMMAND : POLICY_COMMAND, w->len ? (const char *)w->p : "$", w->len ? w->len : 1);
+    interp__shell_give(s, s->word.flags & (EXPANDS | PATTERN) ? POLICY_DYNAMIC_COMMAND : POLICY_COMMAND, w->len ? (const char *)w->p : "$", w->len ? w->len : 1);
     if (s->word.flags & (EXPANDS | PATTERN))
         candidates(s);
-    if (shell_is(s, "source") || shell_is(s, "."))
-        shell_give(s, POLICY_DYNAMIC_COMMAND, w->p, w->len);
+    if (interp__shell_is(s, "source") || interp__shell_is(s, "."))
+        interp__shell_give(s, POLICY_DYNAMIC_COMMAND, w->p, w->len);
     c->program = g;
     c->runs = g ? g->runs : nothing ? RUNS_NEXT : RUNS_NOTHING;
     c->words = g && g->runs != RUNS_SHELL ? g->words : 0;
@@ -224,7 +224,7 @@ static void option(struct shell *s, struct command *c)
         c->any = 1;
         code(s, c, inline_code, (size_t)(end - inline_code), unknown(s), BASH | POSIX);
         if (c->runs == RUNS_REST && c->program->flags & ASSIGNS && s->goes_on)   /* env -S: the words that follow belong to it */
-            shell_unsure(s, "env -S");
+            interp__shell_unsure(s, "env -S");
     } else if (t == VALUE)
         c->values++;
     else if (t == CODE)
@@ -240,9 +240,9 @@ static void option(struct shell *s, struct command *c)
 static void perhaps(struct shell *s, struct command *c)
 {
     if (program(s))
-        shell_command(s, c);
+        interp__shell_command(s, c);
     else if (s->word.text.len)
-        shell_give(s, POLICY_PERHAPS_COMMAND, s->word.text.p, s->word.text.len);
+        interp__shell_give(s, POLICY_PERHAPS_COMMAND, s->word.text.p, s->word.text.len);
 }
 /* In front of a command: 1 when the word is none. */
 static int in_front(struct shell *s, struct command *c)
@@ -255,7 +255,7 @@ static int in_front(struct shell *s, struct command *c)
         c->any = 1;
         code(s, c, p, n, unknown(s), BASH | POSIX);
         if (c->runs == RUNS_REST && c->program->flags & ASSIGNS && s->goes_on)
-            shell_unsure(s, "env -S");
+            interp__shell_unsure(s, "env -S");
     } else if (c->values)
         c->values--;
     else if (is_option && n == 2 && p[1] == '-')
@@ -305,11 +305,11 @@ static void of_shell(struct shell *s, struct command *c)
         code(s, c, p, n, unknown(s), c->program->words);
     } else if (c->stdin_code)
         ;   /* $1 and so on */
-    else if (shell_is(s, "/dev/stdin"))
+    else if (interp__shell_is(s, "/dev/stdin"))
         c->stdin_code = 1;
     else {   /* a script, or options in a variable */
         dynamic(s, c);
-        shell_give(s, POLICY_PERHAPS_COMMAND, p, n);
+        interp__shell_give(s, POLICY_PERHAPS_COMMAND, p, n);
         c->any = 1;
         if (!unknown(s))
             c->runs = RUNS_DONE;
@@ -320,7 +320,7 @@ static void of_find(struct shell *s, struct command *c)
 {
     static const char *const starts[] = { "-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch" };
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (shell_is(s, starts[i]))
+        if (interp__shell_is(s, starts[i]))
             c->code_next = 1;
 }
 
@@ -354,15 +354,15 @@ static void finish(struct shell *s, struct command *c)
         dynamic(s, c);
 }
 
-void shell_argument(struct shell *s, struct command *c)
+void interp__shell_argument(struct shell *s, struct command *c)
 {
     const char *p = (const char *)s->word.text.p;
     size_t n = s->word.text.len;
     int is_option = n > 1 && p[0] == '-';
-    shell_path(s);
+    interp__shell_path(s);
     if (s->result)
         return;
-    if (c->finds && (shell_is(s, ";") || shell_is(s, "+") || (c->runs != RUNS_FIND && shell_is(s, "-exec")))) {   /* back from what it runs */
+    if (c->finds && (interp__shell_is(s, ";") || interp__shell_is(s, "+") || (c->runs != RUNS_FIND && interp__shell_is(s, "-exec")))) {   /* back from what it runs */
         finish(s, c);
         c->runs = RUNS_FIND;
         c->code_next = 0;
@@ -372,12 +372,12 @@ void shell_argument(struct shell *s, struct command *c)
         if (in_front(s, c))
             break;
         c->fed |= c->program->flags & INPUT;
-        shell_command(s, c);
+        interp__shell_command(s, c);
         if (unknown(s) && !(s->word.flags & QUOTED) && c->runs <= RUNS_NEXT && c->runs != RUNS_REST)
             c->runs = RUNS_ANYWHERE;
         break;
     case RUNS_EVAL:
-        if (c->program->flags & SHELL && (shell_is(s, ":::") || shell_is(s, "::::") || shell_is(s, ":::+"))) {   /* what comes is put where {} is, or is the command */
+        if (c->program->flags & SHELL && (interp__shell_is(s, ":::") || interp__shell_is(s, "::::") || interp__shell_is(s, ":::+"))) {   /* what comes is put where {} is, or is the command */
             int runs = c->text.len ? RUNS_ANYWHERE : RUNS_EACH;
             c->any = 1;
             finish(s, c);
@@ -420,7 +420,7 @@ void shell_argument(struct shell *s, struct command *c)
         if (eq) {
             code(s, c, eq + 1, (size_t)(p + n - eq - 1), unknown(s), s->shells);
             if (eq + 1 == p + n || s->goes_on)
-                shell_unsure(s, "an alias for a part of a command");
+                interp__shell_unsure(s, "an alias for a part of a command");
         } else if (unknown(s))
             dynamic(s, c);
         break;
@@ -431,7 +431,7 @@ void shell_argument(struct shell *s, struct command *c)
         break;
     case RUNS_FIND:
         if (c->code_next)
-            shell_command(s, c);
+            interp__shell_command(s, c);
         else
             of_find(s, c);
         break;
@@ -440,12 +440,12 @@ void shell_argument(struct shell *s, struct command *c)
     }
 }
 
-int shell_goes_on(const struct command *c)
+int interp__shell_goes_on(const struct command *c)
 {
     return c->runs > RUNS_DONE;
 }
 
-void shell_done(struct shell *s, struct command *c)
+void interp__shell_done(struct shell *s, struct command *c)
 {
     finish(s, c);
     c->program = NULL;

@@ -15,7 +15,7 @@ static void close_with(struct shell *s, const char *what)   /* at the character 
     if (s->p < s->end)
         s->p++;
     else
-        shell_unsure(s, what);
+        interp__shell_unsure(s, what);
 }
 static int deeper(struct shell *s)
 {
@@ -23,7 +23,7 @@ static int deeper(struct shell *s)
         s->depth++;
         return 1;
     }
-    shell_unsure(s, "very deep nesting");
+    interp__shell_unsure(s, "very deep nesting");
     return 0;
 }
 static void add(struct shell *s, char c)
@@ -41,19 +41,19 @@ static void backquotes(struct shell *s, enum around around)
 {
     struct interp__buf b;
     interp__buf_init(&b, s->mem);
-    for (s->p++; !shell_over(s) && *s->p != '`';) {
+    for (s->p++; !interp__shell_over(s) && *s->p != '`';) {
         if (*s->p == '\\' && s->p + 1 < s->end && (any_of("`\\$", s->p[1]) || (s->p[1] == '"' && around != BARE))) {
             if (s->p[1] == '"' && around != DOUBLE)
-                shell_unsure(s, "\\\" between backquotes");
+                interp__shell_unsure(s, "\\\" between backquotes");
             s->p++;
         }
-        char c = shell_step(s);
+        char c = interp__shell_step(s);
         interp__buf_add(&b, &c, 1);
     }
     close_with(s, "a backquote without an end");
     s->bad |= b.bad;
     if (!s->bad && b.len)
-        shell_nested(s, b.p, b.len, s->shells, 0);
+        interp__shell_nested(s, b.p, b.len, s->shells, 0);
     interp__buf_free(&b);
 }
 
@@ -61,27 +61,27 @@ static void backquotes(struct shell *s, enum around around)
 static void either(struct shell *s)
 {
     char quote = *s->p++;
-    while (!shell_over(s) && *s->p != quote) {
+    while (!interp__shell_over(s) && *s->p != quote) {
         if (quote == '"' && (*s->p == '$' || *s->p == '`'))
             expansion(s, SOME);
         else if (!*s->p || strchr("'\"`$\\(){}[]<>#\n", *s->p))
-            shell_unsure(s, "a quote inside an expansion");
+            interp__shell_unsure(s, "a quote inside an expansion");
         else
             s->p++;
     }
     close_with(s, "a quote without an end");
 }
 
-void shell_arithmetic(struct shell *s)
+void interp__shell_arithmetic(struct shell *s)
 {
     int open = 0;
-    while (!shell_over(s)) {
+    while (!interp__shell_over(s)) {
         char c = *s->p;
         if (c == ')' && !open) {
-            if (shell_at(s, "))"))
+            if (interp__shell_at(s, "))"))
                 s->p += 2;
             else
-                shell_unsure(s, "two brackets that may be arithmetic or a subshell");
+                interp__shell_unsure(s, "two brackets that may be arithmetic or a subshell");
             return;
         }
         if (c == '$' || c == '`')
@@ -90,9 +90,9 @@ void shell_arithmetic(struct shell *s)
             either(s);
         else {
             open += (c == '(') - (c == ')');
-            shell_step(s);
+            interp__shell_step(s);
             if (c == '\\' && s->p < s->end)
-                shell_step(s);
+                interp__shell_step(s);
         }
     }
     close_with(s, "arithmetic without an end");
@@ -109,14 +109,14 @@ static int digit_of(char c)
 static void ansi(struct shell *s)   /* $'…', after the quote */
 {
     static const char from[] = "abefnrtvE", to[] = "\a\b\033\f\n\r\t\v\033";
-    while (!shell_over(s) && *s->p != '\'') {
-        char c = shell_step(s);
+    while (!interp__shell_over(s) && *s->p != '\'') {
+        char c = interp__shell_step(s);
         if (c == '\\' && s->p < s->end) {
-            c = shell_step(s);
+            c = interp__shell_step(s);
             const char *simple = strchr(from, c);
             int base = c == 'x' || c == 'u' || c == 'U' ? 16 : 8, most = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 3;
             if (c == '\'' && (s->shells & POSIX))
-                shell_unsure(s, "$'...\\'...', which not each shell knows");
+                interp__shell_unsure(s, "$'...\\'...', which not each shell knows");
             if (base == 16 || (c >= '0' && c <= '7')) {
                 uint32_t v = 0;
                 if (base == 8)
@@ -125,7 +125,7 @@ static void ansi(struct shell *s)   /* $'…', after the quote */
                     v = v * (uint32_t)base + (uint32_t)digit_of(*s->p++);
                 c = v < 0x80 || base == 8 || most == 2 ? (char)v : (char)0x80;
                 if (!c)   /* what follows is cut off there, \x{…} is another number */
-                    shell_unsure(s, "a NUL in $'...'");
+                    interp__shell_unsure(s, "a NUL in $'...'");
             } else if (c && simple)
                 c = to[simple - from];
         }
@@ -135,33 +135,33 @@ static void ansi(struct shell *s)   /* $'…', after the quote */
 }
 static void single(struct shell *s)   /* '…', at the quote */
 {
-    for (s->p++; !shell_over(s) && *s->p != '\'';)
-        add(s, shell_step(s));
+    for (s->p++; !interp__shell_over(s) && *s->p != '\'';)
+        add(s, interp__shell_step(s));
     close_with(s, "a quote without an end");
 }
 static void quoted(struct shell *s)   /* "…", after the quote */
 {
-    while (!shell_over(s) && *s->p != '"') {
+    while (!interp__shell_over(s) && *s->p != '"') {
         if (*s->p == '\\' && s->p + 1 < s->end && any_of("$`\"\\\n", s->p[1])) {
             s->p++;
-            char c = shell_step(s);
+            char c = interp__shell_step(s);
             if (c != '\n')
                 add(s, c);
         } else if (*s->p == '$' || *s->p == '`')
             expansion(s, DOUBLE);
         else
-            add(s, shell_step(s));
+            add(s, interp__shell_step(s));
     }
     close_with(s, "a quote without an end");
 }
 static void substitution(struct shell *s)   /* <(…) and >(…) */
 {
     if (s->shells & POSIX) {
-        shell_unsure(s, "<( and >(, which not each shell knows");
+        interp__shell_unsure(s, "<( and >(, which not each shell knows");
         return;
     }
     s->p += 2;
-    shell_inside(s, 1);
+    interp__shell_inside(s, 1);
     add(s, 0);
 }
 
@@ -189,8 +189,8 @@ static void braces(struct shell *s, enum around around)   /* ${…}, after the b
     enum apostrophe is = apostrophe(s, around);
     size_t len = s->word.text.len;
     if (s->p < s->end && any_of(" \t\n|(", *s->p))
-        shell_unsure(s, "${ and a blank, which runs commands in some shells");
-    while (!shell_over(s) && *s->p != '}') {
+        interp__shell_unsure(s, "${ and a blank, which runs commands in some shells");
+    while (!interp__shell_over(s) && *s->p != '}') {
         char c = *s->p;
         if (c == '\'' && is == QUOTE)
             single(s);
@@ -199,17 +199,17 @@ static void braces(struct shell *s, enum around around)   /* ${…}, after the b
         else if (c == '"') {
             s->p++;
             quoted(s);
-        } else if (around == BARE && shell_at(s, "$'")) {
+        } else if (around == BARE && interp__shell_at(s, "$'")) {
             s->p += 2;
             ansi(s);
         } else if (c == '$' || c == '`')
             expansion(s, is == QUOTE && around != BARE ? SOME : around);
-        else if (around == BARE && (shell_at(s, "<(") || shell_at(s, ">(")))
+        else if (around == BARE && (interp__shell_at(s, "<(") || interp__shell_at(s, ">(")))
             substitution(s);
         else {
-            shell_step(s);
+            interp__shell_step(s);
             if (c == '\\' && s->p < s->end)
-                shell_step(s);
+                interp__shell_step(s);
         }
     }
     close_with(s, "${ without an end");
@@ -226,17 +226,17 @@ static void expansion(struct shell *s, enum around around)
         backquotes(s, around);
     else {
         s->p++;
-        if (shell_at(s, "((")) {
+        if (interp__shell_at(s, "((")) {
             s->p += 2;
-            shell_arithmetic(s);
-        } else if (shell_at(s, "(")) {
+            interp__shell_arithmetic(s);
+        } else if (interp__shell_at(s, "(")) {
             s->p++;
-            shell_inside(s, 1);
-        } else if (shell_at(s, "{")) {
+            interp__shell_inside(s, 1);
+        } else if (interp__shell_at(s, "{")) {
             s->p++;
             braces(s, around);
-        } else if (shell_at(s, "["))
-            shell_unsure(s, "$[, which not each shell knows");
+        } else if (interp__shell_at(s, "["))
+            interp__shell_unsure(s, "$[, which not each shell knows");
         else if (s->p < s->end && name_byte(*s->p) && !(*s->p >= '0' && *s->p <= '9'))
             while (s->p < s->end && name_byte(*s->p))
                 s->p++;
@@ -261,10 +261,10 @@ static void part(struct shell *s)
     if (c == '\\') {
         s->p++;
         if (s->p >= s->end) {
-            shell_unsure(s, "a backslash at the end");
+            interp__shell_unsure(s, "a backslash at the end");
             return;
         }
-        c = shell_step(s);
+        c = interp__shell_step(s);
         if (c != '\n') {   /* a line that goes on is no quoting */
             s->word.flags |= QUOTED;
             add(s, c);
@@ -272,18 +272,18 @@ static void part(struct shell *s)
     } else if (c == '\'') {
         s->word.flags |= QUOTED;
         single(s);
-    } else if (c == '"' || shell_at(s, "$\"")) {
+    } else if (c == '"' || interp__shell_at(s, "$\"")) {
         s->word.flags |= QUOTED;
         s->p += c == '"' ? 1 : 2;
         quoted(s);
-    } else if (shell_at(s, "$'")) {
+    } else if (interp__shell_at(s, "$'")) {
         s->word.flags |= QUOTED;
         s->p += 2;
         ansi(s);
     } else if (c == '$' || c == '`')
         expansion(s, BARE);
     else
-        add(s, shell_step(s));
+        add(s, interp__shell_step(s));
 }
 
 static void pattern(struct shell *s, size_t from)
@@ -297,11 +297,11 @@ static void group(struct shell *s)   /* ( … ) of a pattern or a regular expres
     if (!deeper(s))
         return;
     s->p++;
-    while (!shell_over(s) && *s->p != ')') {
+    while (!interp__shell_over(s) && *s->p != ')') {
         if (*s->p == '(')
             group(s);
         else if (ends_word(*s->p))
-            add(s, shell_step(s));
+            add(s, interp__shell_step(s));
         else
             part(s);
     }
@@ -314,20 +314,20 @@ static void array(struct shell *s)   /* a=( … ), at the bracket */
     if (!deeper(s))
         return;
     if (s->shells & POSIX)
-        shell_unsure(s, "an array, which not each shell knows");
+        interp__shell_unsure(s, "an array, which not each shell knows");
     s->p++;
     interp__buf_init(&s->word.text, s->mem);
-    while (!shell_over(s) && *s->p != ')') {
+    while (!interp__shell_over(s) && *s->p != ')') {
         if (*s->p == '#')
-            while (!shell_over(s) && *s->p != '\n')
+            while (!interp__shell_over(s) && *s->p != '\n')
                 s->p++;
         else if (*s->p == ' ' || *s->p == '\t' || *s->p == '\n')
-            shell_step(s);
-        else if (ends_word(*s->p) && !shell_at(s, "<(") && !shell_at(s, ">("))
-            shell_unsure(s, "what stands in an array");
+            interp__shell_step(s);
+        else if (ends_word(*s->p) && !interp__shell_at(s, "<(") && !interp__shell_at(s, ">("))
+            interp__shell_unsure(s, "what stands in an array");
         else {
-            shell_word(s);
-            shell_path(s);
+            interp__shell_word(s);
+            interp__shell_path(s);
         }
     }
     close_with(s, "an array without an end");
@@ -337,7 +337,7 @@ static void array(struct shell *s)   /* a=( … ), at the bracket */
     s->depth--;
 }
 
-void shell_word(struct shell *s)
+void interp__shell_word(struct shell *s)
 {
     struct interp__buf *t = &s->word.text;
     size_t open = SIZE_MAX, brace = SIZE_MAX, set = SIZE_MAX;   /* open: from where on no comma or dot has been looked for behind an unquoted brace */
@@ -346,15 +346,15 @@ void shell_word(struct shell *s)
     t->len = 0;
     s->word.flags = 0;
     s->word.pattern = SIZE_MAX;
-    while (!shell_over(s)) {
+    while (!interp__shell_over(s)) {
         char c = *s->p;
-        if ((shell_at(s, "<(") || shell_at(s, ">(")) && s->p == from)
+        if ((interp__shell_at(s, "<(") || interp__shell_at(s, ">(")) && s->p == from)
             substitution(s);
         else if (c == '(' && t->len && t->p[t->len - 1] == '=' && !(s->word.flags & QUOTED))
             array(s);
-        else if (c == '(' && s->p > from && any_of("?*+@!", s->p[-1]) && !shell_at(s, "()")) {   /* ?(a|b) */
+        else if (c == '(' && s->p > from && any_of("?*+@!", s->p[-1]) && !interp__shell_at(s, "()")) {   /* ?(a|b) */
             if (s->shells & POSIX)
-                shell_unsure(s, "a pattern that not each shell knows");
+                interp__shell_unsure(s, "a pattern that not each shell knows");
             pattern(s, t->len - 1);
             group(s);
         } else if (ends_word(c))
@@ -384,31 +384,31 @@ void shell_word(struct shell *s)
     s->word.n = (size_t)(s->p - from);
 }
 
-void shell_conditional(struct shell *s)
+void interp__shell_conditional(struct shell *s)
 {
     int open = 0;
-    while (!shell_over(s)) {
+    while (!interp__shell_over(s)) {
         char c = *s->p;
-        if (c == ' ' || c == '\t' || c == '\n' || c == '|' || (c == '&' && shell_at(s, "&&")) || ((c == '<' || c == '>') && !shell_at(s, "<(") && !shell_at(s, ">("))) {
-            shell_step(s);
+        if (c == ' ' || c == '\t' || c == '\n' || c == '|' || (c == '&' && interp__shell_at(s, "&&")) || ((c == '<' || c == '>') && !interp__shell_at(s, "<(") && !interp__shell_at(s, ">("))) {
+            interp__shell_step(s);
             s->p += c == '&';
         } else if (c == '(' || c == ')') {
             open += c == '(' ? 1 : -1;
             s->p++;
             if (open < 0)
-                shell_unsure(s, "a bracket that closes nothing");
+                interp__shell_unsure(s, "a bracket that closes nothing");
         } else if (c == '#' || c == ';' || c == '&') {
-            shell_unsure(s, "what stands in [[ ]]");
+            interp__shell_unsure(s, "what stands in [[ ]]");
         } else {
-            shell_word(s);
+            interp__shell_word(s);
             int plain = !(s->word.flags & (QUOTED | EXPANDS));
-            shell_path(s);
-            if (plain && shell_is(s, "]]"))
+            interp__shell_path(s);
+            if (plain && interp__shell_is(s, "]]"))
                 return;
-            if (plain && shell_is(s, "=~")) {   /* a regular expression, up to a blank outside of its brackets */
+            if (plain && interp__shell_is(s, "=~")) {   /* a regular expression, up to a blank outside of its brackets */
                 while (s->p < s->end && (*s->p == ' ' || *s->p == '\t'))
                     s->p++;
-                while (!shell_over(s) && *s->p != ' ' && *s->p != '\t' && *s->p != '\n') {
+                while (!interp__shell_over(s) && *s->p != ' ' && *s->p != '\t' && *s->p != '\n') {
                     if (*s->p == '(')
                         group(s);
                     else
@@ -418,15 +418,15 @@ void shell_conditional(struct shell *s)
         }
     }
     if (s->p >= s->end)
-        shell_unsure(s, "[[ without an end");
+        interp__shell_unsure(s, "[[ without an end");
 }
 
-int shell_is(const struct shell *s, const char *w)
+int interp__shell_is(const struct shell *s, const char *w)
 {
     return s->word.text.len == strlen(w) && !memcmp(s->word.text.p, w, s->word.text.len);
 }
 
-void shell_path(struct shell *s)
+void interp__shell_path(struct shell *s)
 {
     struct interp__buf *t = &s->word.text;
     size_t n = t->len;
@@ -440,25 +440,25 @@ void shell_path(struct shell *s)
         t->p[n - 1] = 0;
     }
     const char *p = (const char *)t->p, *eq = memchr(p, '=', n);
-    shell_give(s, POLICY_PATH, p, n);
+    interp__shell_give(s, POLICY_PATH, p, n);
     if (eq && !s->result)   /* --file=/etc/passwd */
-        shell_give(s, POLICY_PATH, eq + 1, (size_t)(p + n - eq - 1));
+        interp__shell_give(s, POLICY_PATH, eq + 1, (size_t)(p + n - eq - 1));
     if (cut)
         t->p[n - 1] = keep;
 }
 
 /* ---- here-documents */
 
-int shell_heredoc(struct shell *s, int strip)
+int interp__shell_heredoc(struct shell *s, int strip)
 {
     struct heredoc h = { .strip = (uint8_t)strip };
     while (s->p < s->end && (*s->p == ' ' || *s->p == '\t'))
         s->p++;
     const char *from = s->p;
-    shell_word(s);
+    interp__shell_word(s);
     h.quoted = (s->word.flags & QUOTED) != 0;
     if (s->nheredocs >= HEREDOCS || s->word.text.len >= sizeof h.end || s->p == from || memchr(from, '$', (size_t)(s->p - from)) || memchr(from, '`', (size_t)(s->p - from)) || memchr(from, '\n', (size_t)(s->p - from))) {
-        shell_unsure(s, "the end of a here-document");
+        interp__shell_unsure(s, "the end of a here-document");
         return -1;
     }
     h.n = s->word.text.len;
@@ -473,7 +473,7 @@ static const char *delimiter(struct shell *s, const struct heredoc *h)
 {
     size_t so_far = 0;   /* bytes of the delimiter that the lines before are, which go on */
     int goes_on = 0, same = 1;
-    while (!shell_over(s)) {
+    while (!interp__shell_over(s)) {
         const char *text = s->p, *from = s->p, *nl = memchr(s->p, '\n', (size_t)(s->end - s->p)), *to = nl ? nl : s->end;
         while (h->strip && text < to && *text == '\t')
             text++;
@@ -488,31 +488,31 @@ static const char *delimiter(struct shell *s, const struct heredoc *h)
         s->line += nl != NULL;
         if (!more && same && so_far == h->n) {
             if (goes_on)
-                shell_unsure(s, "the end of a here-document");
+                interp__shell_unsure(s, "the end of a here-document");
             return from;
         }
         goes_on = more;
         if (!more)
             so_far = 0, same = 1;
     }
-    shell_unsure(s, "a here-document without an end");
+    interp__shell_unsure(s, "a here-document without an end");
     return s->end;
 }
 static void body(struct shell *s)   /* up to the end: what is substituted in it runs */
 {
-    while (!shell_over(s)) {
+    while (!interp__shell_over(s)) {
         if (*s->p == '\\' && s->p + 1 < s->end && any_of("$`\\\n", s->p[1])) {
             s->p++;
-            char c = shell_step(s);
+            char c = interp__shell_step(s);
             if (c != '\n')
                 add(s, c);
         } else if (*s->p == '$' || *s->p == '`')
             expansion(s, BODY);
         else
-            add(s, shell_step(s));
+            add(s, interp__shell_step(s));
     }
 }
-void shell_heredoc_bodies(struct shell *s)
+void interp__shell_heredoc_bodies(struct shell *s)
 {
     unsigned n = s->nheredocs;
     s->nheredocs = s->heredocs_of;
@@ -538,9 +538,9 @@ void shell_heredoc_bodies(struct shell *s)
             interp__buf_add(&s->word.text, from, (size_t)(end - from));
         s->bad |= s->word.text.bad;
         if (h.code && s->word.flags & EXPANDS)
-            shell_give(s, POLICY_DYNAMIC_COMMAND, "sh", 2);
+            interp__shell_give(s, POLICY_DYNAMIC_COMMAND, "sh", 2);
         if (h.code && !s->bad && !s->unsure && s->word.text.len)
-            shell_nested(s, s->word.text.p, s->word.text.len, h.code, 0);
+            interp__shell_nested(s, s->word.text.p, s->word.text.len, h.code, 0);
         interp__buf_free(&s->word.text);
         s->word = keep;
         s->p = s->result ? whole : after;
