@@ -99,29 +99,29 @@ if [ -z "$list" ]; then
     export root build logs python INTERP_LIBRARY INTERP_TEST_LIBRARY INTERP_CLI PYTHONDONTWRITEBYTECODE LC_ALL
 fi
 
-stage build-gcc 600 build.sh gcc
-stage build-clang 600 build.sh clang
-beside engines 1800 engines.sh
-stage unit 300 meson.sh unit "$build/gcc" 2
-stage agent 300 agent.sh
-stage kernels 400 kernels.sh
-stage backend 400 backend.sh
-stage api 400 meson.sh api "$build/gcc" 3
-stage cases-root 300 cases.sh behaviours root
-stage cases-user 300 cases.sh behaviours user
-stage reported-root 400 cases.sh reported root
-stage reported-user 400 cases.sh reported user
-stage own-backend 400 own.sh
-stage attacks-root 400 cases.sh attacks root
-stage attacks-user 400 cases.sh attacks user
+stage build-gcc 1200 build.sh gcc
+stage build-clang 1200 build.sh clang
+beside engines 2700 engines.sh
+stage unit 700 meson.sh unit "$build/gcc" 2
+stage agent 700 agent.sh
+stage kernels 900 kernels.sh
+stage backend 900 backend.sh
+stage api 900 meson.sh api "$build/gcc" 3
+stage cases-root 700 cases.sh behaviours root
+stage cases-user 700 cases.sh behaviours user
+stage reported-root 900 cases.sh reported root
+stage reported-user 900 cases.sh reported user
+stage own-backend 900 own.sh
+stage attacks-root 900 cases.sh attacks root
+stage attacks-user 900 cases.sh attacks user
 stage readme 120 readme.sh
-stage quickstart 400 quickstart.sh
-stage fuzz 600 fuzz.sh 8 1
-stage sanitize-address 600 sanitize.sh address
-stage sanitize-thread 600 sanitize.sh thread
-stage cli 400 cli.sh
-stage python 1200 python.sh
-stage rest 300 meson.sh rest
+stage quickstart 900 quickstart.sh
+stage fuzz 1200 fuzz.sh 8 1
+stage sanitize-address 1500 sanitize.sh address
+stage sanitize-thread 1500 sanitize.sh thread
+stage cli 900 cli.sh
+stage python 2000 python.sh
+stage rest 900 meson.sh rest
 join
 if [ -n "$all" ] || [ -n "$list" ]; then
     stage engines-newer 3600 engines.sh newer
