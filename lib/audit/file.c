@@ -236,6 +236,8 @@ void interp__audit_file_close(struct interp__audit *a, int forked)
     interp__audit_compress_drop(a);
     if (!forked && f->fd >= 0 && f->dirty && f->sync != SYNC_NONE)
         fdatasync(f->fd);
+    if (!forked && f->fd >= 0)
+        flock(f->fd, LOCK_UN);         /* a child that the host has forked may not have closed its copy yet, which would hold the lock */
     int *fds[] = { &f->fd, &f->dir };
     for (unsigned i = 0; i < 2; i++)
         if (*fds[i] >= 0) {
