@@ -78,9 +78,12 @@ static void refuse_pipe_locks(void)
         { 0x06, 0, 0, ERRNO | E_INVAL },
         { 0x06, 0, 0, ERRNO | E_NOSYS }
     };
+    static const char why[] = "interp: locking down failed: seccomp, pipes\n";
     struct sock_fprog_k p = { sizeof code / sizeof *code, code };
-    if (sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0) < 0 || (sys_seccomp_filter(&p) < 0 && A.facts.local))
+    if (sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0) < 0 || (sys_seccomp_filter(&p) < 0 && A.facts.local)) {
+        sys_write(2, why, sizeof why - 1);
         sys_exit(95);                  /* an engine's sandbox may have no seccomp, as gVisor's, whose pipes are not the kernel's */
+    }
 }
 
 _Noreturn void spawn_child(struct kernel *k, const int fds[3])

@@ -1,6 +1,7 @@
 /* test_collect.c - calls on a backend without a session: gc and probe; and options that a backend does not know.
    SPDX-License-Identifier: MIT */
 #include "api.h"
+#include "pieces.h"
 
 /* A backend whose slots do what `plan` says, at once or when they are driven next. */
 struct plan {
@@ -320,16 +321,6 @@ TEST(freed_beside_helpers)
     CHECK_INT(p.closes, p.opens);
 }
 
-static _Atomic long pieces;
-static void *counted(void *userdata, void *p, size_t old_size, size_t new_size)
-{
-    (void)userdata, (void)old_size;
-    pieces += (new_size != 0) - (p != NULL);
-    if (new_size)
-        return realloc(p, new_size);
-    free(p);
-    return NULL;
-}
 /* A forked child frees all that it has of one that is under way. */
 TEST(forked)
 {

@@ -1,6 +1,7 @@
 /* test_threads.c - several threads of the host in one session, each with a call of its own.
    SPDX-License-Identifier: MIT */
 #include "box.h"
+#include "pieces.h"
 #include <signal.h>
 
 /* Code that ends when another thread's code has made a file. */
@@ -303,16 +304,6 @@ TEST(a_signal_hides_no_news)
     free_box(&b);
 }
 
-static _Atomic long pieces;
-static void *counted(void *userdata, void *p, size_t old_size, size_t new_size)
-{
-    (void)userdata, (void)old_size;
-    pieces += (new_size != 0) - (p != NULL);
-    if (new_size)
-        return realloc(p, new_size);
-    free(p);
-    return NULL;
-}
 /* A child that is forked meanwhile frees what it has, all of it, and touches nothing of the parent's. */
 TEST(fork_beside_waiting_threads)
 {
