@@ -152,6 +152,28 @@ def attach(data, then=None):
 UPGRADED = b'HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n'
 
 
+def test_never_ran(b):
+    """A container that can't run its agent: what the engine says of it, be it the runtime's words or those of a write that came too late, does not decide."""
+    lost = b'Error: write unixpacket @->/proc/self/fd/13/attach: write: broken pipe'
+    for image, said, code, reason in (('arm64', b'', 'INTERP_E_IMAGE', 'image-architecture'), ('arm64', lost, 'INTERP_E_IMAGE', 'image-architecture'),
+                                      ('arm64', b'exec /.interp/agent: exec format error', 'INTERP_E_IMAGE', 'image-architecture'),
+                                      ('amd64', b'exec /.interp/agent: exec format error', BACKEND, 'engine-volume'),
+                                      ('amd64', lost, BACKEND, 'agent-ended'), ('amd64', b'', BACKEND, 'stream-end')):
+        started = threading.Event()
+
+        def start(c, usual, started=started):
+            started.set()
+            return usual()
+
+        def then(c, said=said, started=started):
+            started.wait(4)
+            c.sendall(struct.pack('>B3xI', 2, len(said)) + said if said else b'')
+        table = {'GET /info': (200, {'NCPU': 2, 'MemoryLimit': True, 'PidsLimit': True, 'Architecture': 'x86_64'}), 'GET /images/': (200, {'Id': 'sha256:00', 'Architecture': image, 'Os': 'linux', 'Config': {}}),
+                 'POST /containers/[^/]*/start': start}
+        message = answers(b, dict(table, **attach(UPGRADED, then)), code, reason)['message']
+        want(said.decode() in message, '%r is not in %r', said, message)
+
+
 def flood(piece):
     def then(c):
         with contextlib.suppress(OSError):
@@ -300,7 +322,7 @@ def test_agent_replaced_while_starting(b):
     """Another process writes the agent's file at that moment: its content is looked at again, once."""
     for said in ('exec /.interp/agent: text file busy', 'exec /.interp/agent: exec format error'):
         with Fake({'GET /info': (200, {'NCPU': 2, 'MemoryLimit': True, 'PidsLimit': True, 'Architecture': 'x86_64'}), 'POST /containers/[^/]*/start': (400, {'message': said})}) as f:
-            b.refused(None, ('engine-volume', 'image-architecture'), endpoint=f.endpoint)
+            b.refused(BACKEND, 'engine-volume', endpoint=f.endpoint)
             want(sum(p.endswith('/start') for _, p in f.requests) == 2, '%s: %s', said, f.requests)
             want(sum('/archive' in p for m, p in f.requests if m == 'GET') >= 3, 'the volume was not looked at again')
             want(not f.bodies, 'left: %s', list(f.bodies))

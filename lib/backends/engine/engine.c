@@ -141,13 +141,9 @@ static interp_status engine_read(void *inst, void *buf, size_t cap, size_t *n)
     if (b->stage != ENGINE_OPEN || b->ending || !b->attach.answered)
         return INTERP_AGAIN;
     interp_status st = interp__attach_read(b, buf, cap, n);
-    if (st == INTERP_DONE && b->attach.noise_len) {    /* the runtime's last words, or the agent's */
-        struct interp__engine_failure f;
+    struct interp__engine_failure f;
+    if (st == INTERP_DONE && interp__stream_ended(b, &f)) {
         interp__image_forget(b);
-        if (strstr(b->attach.noise, "exec format error"))
-            interp__start_failed(b, &f, 0, b->attach.noise);
-        else
-            interp__engine_fail(&f, INTERP_E_BACKEND, "agent-ended", 0, "", "the sandbox ended: %s", b->attach.noise);
         b->h->fail(b->l, f.code, f.reason, f.err, f.message, f.remedy);
     }
     return st;

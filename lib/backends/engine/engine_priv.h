@@ -92,7 +92,7 @@ struct interp__attach {
     CURL *easy;
     int fd;
     uint32_t mask;                     /* watched for */
-    uint8_t connecting, connected, answered, eof, unread;
+    uint8_t connecting, connected, answered, eof, unread, heard;   /* heard: a byte of the agent's has come */
     struct interp__buf head, out;      /* HTTP answer; what of our request is not sent yet */
     uint8_t *in;                       /* bytes not yet handed on, frames of the engine among them */
     size_t in_at, in_len;
@@ -195,6 +195,7 @@ void interp__box_end_step(struct interp__box *b);                               
 /* fail.c: what an engine's refusal means */
 int  interp__call_failed(struct interp__box *b, struct interp__engine_failure *f, const char *what);   /* the call that is done has failed; -1 */
 int  interp__start_failed(struct interp__box *b, struct interp__engine_failure *f, int status, const char *said);   /* -1; 1: the agent's volume was empty */
+int  interp__stream_ended(struct interp__box *b, struct interp__engine_failure *f);    /* why an attached stream has ended: -1, told; 0: nobody said anything */
 /* create.c */
 void interp__create_body(struct interp__box *b, struct interp__buf *out);
 int  interp__create_check(struct interp__box *b, struct interp__buf *reached, struct interp__engine_failure *f);   /* the read-back; -1: refused */

@@ -83,18 +83,30 @@ int interp__call_failed(struct interp__box *b, struct interp__engine_failure *f,
     return interp__engine_fail(f, INTERP_E_BACKEND, "engine-refused", 0, "", "%s: the engine answered %d: %s", what, r->status, *said ? said : "(nothing)");
 }
 
+/* No byte of the agent's has come: the runtime's words about it ("exec format error") may be lost behind those of an engine that wrote to a container already
+   ended, so the two architectures decide. */
+static int never_ran(const struct interp__box *b)
+{
+    return !b->attach.heard && *b->facts.arch && strcmp(b->arch, b->facts.arch) != 0;
+}
+
+static int wrong_architecture(struct interp__box *b, struct interp__engine_failure *f, const char *said)
+{
+    return interp__engine_fail(f, INTERP_E_IMAGE, "image-architecture", ENOEXEC, "use an image for this machine's architecture, or install qemu-user-static with binfmt on the engine's machine",
+                               "image \"%s\" is for another architecture (%s) than the engine's machine (%s)%s%s", b->image, b->arch, b->facts.arch, *said ? ": " : "", said);
+}
+
 /* Podman prepares the container when it is attached to, Docker when it is started: the same refusals come from either. */
 int interp__start_failed(struct interp__box *b, struct interp__engine_failure *f, int status, const char *said)
 {
     /* another process fills the volume at this moment, or has left it half full: its content is compared once more */
-    int unfinished = says(said, "text file busy") || (says(said, "exec format error") && !b->again_once && !strcmp(b->arch, b->facts.arch));
+    int unfinished = says(said, "text file busy") || (says(said, "exec format error") && !strcmp(b->arch, b->facts.arch));
     if (unfinished) {
         interp__engine_fail(f, INTERP_E_BACKEND, "engine-volume", 0, "", "the agent's volume %s can't be started from: %s", b->volume, said);
         return 1;
     }
     if (says(said, "exec format error"))
-        return interp__engine_fail(f, INTERP_E_IMAGE, "image-architecture", ENOEXEC, "use an image for this machine's architecture, or install qemu-user-static with binfmt on the engine's machine",
-                                   "image \"%s\" is for another architecture (%s) than the engine's machine (%s)", b->image, b->arch, b->facts.arch);
+        return wrong_architecture(b, f, said);
     if (says(said, "/.interp/agent") && says(said, "no such file")) {
         interp__engine_fail(f, INTERP_E_BACKEND, "engine-volume", 0, "", "the agent's volume %s lost its content: %s", b->volume, said);
         return 1;
@@ -106,4 +118,16 @@ int interp__start_failed(struct interp__box *b, struct interp__engine_failure *f
     if (says(said, "runtime") && *b->runtime)
         return interp__engine_fail(f, INTERP_E_BACKEND, "engine-runtime", 0, "try it with the engine's own command line", "runtime \"%s\" could not start the sandbox: %s", b->runtime, said);
     return interp__engine_fail(f, INTERP_E_BACKEND, "engine-start", 0, "try the image with the engine's own command line", "the sandbox could not be started (%d): %s", status, *said ? said : "(no reason given)");
+}
+
+int interp__stream_ended(struct interp__box *b, struct interp__engine_failure *f)
+{
+    const char *said = b->attach.noise;
+    if (never_ran(b))
+        return wrong_architecture(b, f, said);
+    if (says(said, "exec format error")) {
+        interp__start_failed(b, f, 0, said);
+        return -1;
+    }
+    return b->attach.noise_len ? interp__engine_fail(f, INTERP_E_BACKEND, "agent-ended", 0, "", "the sandbox ended: %s", said) : 0;
 }

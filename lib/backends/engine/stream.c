@@ -333,6 +333,7 @@ interp_status interp__attach_read(struct interp__box *b, void *buf, size_t cap, 
             return INTERP_E_PROTOCOL;
         }
         if (got) {
+            a->heard = 1;
             *n = got;
             return INTERP_OK;
         }
