@@ -4,7 +4,7 @@
 # `N passed, N failed, N skipped`. Exit status 1 when anything failed or nothing ran. As root it also runs what needs root, and the
 # ordinary user's part under another account; without root what needs root is skipped.
 #   --all         newer container engines, all Python and Node.js versions, every toolchain, a machine with cgroup version 2, long fuzzing, soak
-#   --only STAGE  only this stage (and the gcc build); may be given several times
+#   --only STAGE  only this stage (and the gcc build), be it one of --all; may be given several times
 #   --list        names of the stages
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
@@ -21,11 +21,12 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 known=
 began=$(date +%s)
 
 # wanted NAME: whether --only lets it run; with --list it is only named
 wanted() {
+    known="$known $1"
     if [ -n "$list" ]; then echo "$1"; return 1; fi
     case "$only " in ' ') ;; *" $1 "*) ;; *) [ "$1" = build-gcc ] || return 1 ;; esac
 }
@@ -123,7 +124,7 @@ stage cli 900 cli.sh
 stage python 2000 python.sh
 stage rest 900 meson.sh rest
 join
-if [ -n "$all" ] || [ -n "$list" ]; then
+if [ -n "$all$only$list" ]; then
     stage engines-newer 3600 engines.sh newer
     stage kernels-all 3600 kernels.sh all
     stage languages-all 3600 languages.sh install
@@ -133,6 +134,9 @@ if [ -n "$all" ] || [ -n "$list" ]; then
     stage python-all 3600 python.sh all
 fi
 [ -z "$list" ] || exit 0
+for one in $only; do
+    case "$known " in *" $one "*) ;; *) failed=$((failed + 1)); echo "FAIL there is no stage $one (--list names them)" ;; esac
+done
 
 echo "all stages: $(($(date +%s) - began)) s"
 echo "$passed passed, $failed failed, $skipped skipped"
