@@ -270,6 +270,10 @@ row('javascript', 'own-js-closed', 'user code that closes or replaces streams ha
     step('console = null; 1', {'result': '1'}), step('1', {'result': '1'}))
 row('javascript', 'own-js-many-lines', '10,000 lines', step('for (let i = 0; i < 10000; i++) console.log("x".repeat(99))', {'stdout_re': '^(x{99}\n){10000}$', 'max_ms': 2000}))
 row('javascript', 'own-js-int-idle', 'an interrupt between two execs does nothing', step('1', {'result': '1'}), step('2', {'result': '2'}, opts={'sigint_before': True}))
+row('javascript', 'own-js-int-child-first', 'a child dies of the interrupt before our own signal is heard of; one that dies so by itself is an error',
+    step('require("child_process").execSync("sleep 0.15; kill -INT $$")', {'status': 'interrupted', 'max_ms': 1500}, interrupt_ms=200),
+    step('await require("util").promisify(require("child_process").exec)("sleep 0.15; kill -INT $$")', {'status': 'interrupted', 'max_ms': 1500}, interrupt_ms=200),
+    step('require("child_process").execSync("kill -INT $$")', {'status': 'error', 'max_ms': 1500}), step('3', {'result': '3'}))
 row('javascript', 'own-js-int-timer', 'interrupt while the exec waits for a timer; the timer is gone',
     step('setTimeout(() => console.log("no"), 600); 0', {'status': 'interrupted', 'stdout': '', 'max_ms': 1000}, interrupt_ms=150),
     step('await new Promise((r) => setTimeout(r, 700)); 1', {'result': '1', 'stdout': ''}))

@@ -537,6 +537,7 @@ function describe(v, me, depth) {
     const missing = /MODULE_NOT_FOUND$/.test(code) && /^Cannot find (?:module|package) '([^']{1,100})'/.exec(d.message);
     if (missing) d.subject = missing[1];
   }
+  if (me && text(() => v.signal, '') === 'SIGINT') me.childInterrupted = true;
   const stack = stackOf(v);
   for (const l of stack.split('\n')) {
     const m = l.length <= LINE_CAP && /^\s+at (?:(.*?) \()?(.*?):(\d+):(\d+)\)?$/.exec(l);
@@ -652,11 +653,17 @@ function remember(name, src) {              // a long session keeps the text of 
     sources.delete(first); sourcesSize -= old.size;
   }
 }
+/** A child's death by SIGINT may be heard of before our own signal is: any thread may get that, and a busy machine runs it when it likes. */
+async function ownSignal(me) {
+  for (let i = 0; i < 200 && !me.interrupted; i++) {
+    if (i % 20 === 19 && inSemaphore()) { sigints++; me.interrupted = true; } else await later(1);
+  }
+}
 async function exec(request, blob) {
   count++;
   const options = request.options || {}, saved = new Map(), me = current = {
     name: 'exec-' + (request.n || count) + '.js', timers: new Set(), children: new Map(), workers: new Set(), pending: 0, total: 0, error: null, exit: undefined, over: false,
-    interrupted: false, shown: 0, declared: new Map(), column: (line, c) => c, requests: new Set(list(activeRequests())), handles: new Set(list(activeHandles())),
+    interrupted: false, childInterrupted: false, shown: 0, declared: new Map(), column: (line, c) => c, requests: new Set(list(activeRequests())), handles: new Set(list(activeHandles())),
   };
   me.timers.limit = 1000;
   me.ended = new Promise((done) => { me.finish = () => { me.over = true; done(null); }; });
@@ -680,6 +687,7 @@ async function exec(request, blob) {
       if (ms) await Promise.race([later(ms), me.ended]); else if (!await unlisted(me)) break;
     }
   } catch (e) { if (e !== exitSignal && !me.error) me.error = describe(e, me); }
+  if (me.childInterrupted && me.error && me.exit === undefined) await ownSignal(me);
   let status = OK, report = { exit_code: 0 };
   if (me.interrupted) { status = INTERRUPTED; report = { exit_code: 130, error: { type: 'Interrupted', message: 'the exec was interrupted', line: null, column: null, frames: [], traceback: '' } }; }
   else if (me.exit !== undefined) { status = EXIT; report = { exit_code: me.exit & 255 }; }
