@@ -8,9 +8,9 @@
 #define OPEN_MS 20000u
 #define EXEC_MS 20000u
 
-/* Each probe prints its version on one line and its path on the next. */
+/* Each probe prints its version on one line and its path on the next. install: the remedy where there is none. */
 static const struct {
-    const char *name, *code, *remedy;
+    const char *name, *code, *install;
 } languages[DOCTOR_LANGUAGES] = {
     { "python", "import sys\nprint(sys.version.split()[0])\nprint(sys.executable)",
       "install Python 3.6 or newer (Debian, Ubuntu, Fedora: package python3)" },
@@ -28,7 +28,8 @@ struct doctor {
     void (*done)(void *arg);
     void *arg;
     size_t level, language, engine; /* the next to try */
-    interp_session *best, *trying; /* trying: not yet known to work */
+    size_t best;                    /* the first level that works, in which languages are tried; DOCTOR_LEVELS: none does */
+    interp_session *session;        /* of this level, or for this language alone: what ends it ends no other's trial */
     interp_call *call;
     struct doctor_level levels[DOCTOR_LEVELS];
     struct doctor_language languages[DOCTOR_LANGUAGES];
@@ -50,7 +51,7 @@ static interp_status open_start(struct doctor *d, const char *level, interp_erro
     if (st == INTERP_OK)
         st = interp_config_set_open_timeout_ms(c, OPEN_MS, err);
     if (st == INTERP_OK)
-        st = interp_session_open_start(d->ctx, c, &d->trying, &d->call, err);
+        st = interp_session_open_start(d->ctx, c, &d->session, &d->call, err);
     interp_config_free(c);
     return st;
 }
@@ -60,7 +61,7 @@ static void opened(struct doctor *d, struct doctor_level *l)
     char why[160];
     struct object info;
     size_t n = 0;
-    const char *json = interp_session_info_json(d->trying, &n);
+    const char *json = interp_session_info_json(d->session, &n);
     l->usable = 1;
     if (object_scan(&info, json, n, why, sizeof why) == 0) {
         const struct member *isolation = object_get(&info, "isolation"), *reached = object_get(&info, "reached");
@@ -70,10 +71,8 @@ static void opened(struct doctor *d, struct doctor_level *l)
             l->reached = xdup(reached->value, reached->value_len);
     }
     object_free(&info);
-    if (!d->best) {
-        d->best = d->trying;
-        d->trying = NULL;
-    }
+    if (d->best == DOCTOR_LEVELS)
+        d->best = (size_t)(l - d->levels);
 }
 
 /* ---- languages */
@@ -89,14 +88,14 @@ static interp_status exec_start(struct doctor *d, size_t i, interp_error **err)
     if (st == INTERP_OK)
         st = interp_request_set_timeout_ms(r, EXEC_MS, err);
     if (st == INTERP_OK)
-        st = interp_session_exec_start(d->best, r, &d->call, err);
+        st = interp_session_exec_start(d->session, r, &d->call, err);
     interp_request_free(r);
     return st;
 }
 
-static void answered(struct doctor_language *l, const interp_result *r)
+static void answered(struct doctor_language *l, const char *install, const interp_result *r)
 {
-    size_t n = 0, message_len = 0;
+    size_t n = 0, message_len = 0, hint_len = 0;
     const char *text = interp_result_text(r, INTERP_STREAM_STDOUT, &n), *end = memchr(text, '\n', n);
     if (interp_result_ok(r) && end) {
         const char *path = end + 1, *path_end = memchr(path, '\n', n - (size_t)(path - text));
@@ -111,12 +110,17 @@ static void answered(struct doctor_language *l, const interp_result *r)
     l->outcome = xdup(interp_result_outcome_name(r), strlen(interp_result_outcome_name(r)));
     l->cause = xdup(interp_result_cause(r), strlen(interp_result_cause(r)));
     l->message = xdup(message, message_len > 1000 ? 1000 : message_len);
+    const char *remedy = interp_result_hint(r, &hint_len);
+    if (!strcmp(l->cause, "interpreter"))
+        remedy = install, hint_len = strlen(install);
+    l->remedy = xdup(remedy, hint_len);
 }
 
 static void refused(struct doctor_language *l, const interp_error *err)
 {
-    const char *message = interp_error_message(err);
+    const char *message = interp_error_message(err), *remedy = interp_error_remedy(err);
     l->message = xdup(message, strlen(message));
+    l->remedy = xdup(remedy, strlen(remedy));
 }
 
 /* ---- engines */
@@ -150,6 +154,11 @@ static void offered(struct doctor_engine *e, const char *json, size_t n)
 
 /* ---- one after the other */
 
+static int languages_left(const struct doctor *d)
+{
+    return d->best < DOCTOR_LEVELS && d->language < DOCTOR_LANGUAGES;
+}
+
 /* A step has ended: its call is done, or could not be started (st negative, *err says why). */
 static void step_ended(struct doctor *d, interp_status st, interp_error *err, const interp_result *result)
 {
@@ -159,14 +168,18 @@ static void step_ended(struct doctor *d, interp_status st, interp_error *err, co
             opened(d, l);
         else
             l->error = err, err = NULL;
-        d->trying = interp_session_close(d->trying);
-    } else if (d->best && d->language < DOCTOR_LANGUAGES) {
-        struct doctor_language *l = &d->languages[d->language++];
+        d->session = interp_session_close(d->session);
+    } else if (languages_left(d)) {
+        if (st == INTERP_OK && !result)     /* the session is open */
+            return;
+        struct doctor_language *l = &d->languages[d->language];
         l->tried = 1;
-        if (st == INTERP_OK && result)
-            answered(l, result);
+        if (st == INTERP_OK)
+            answered(l, languages[d->language].install, result);
         else
             refused(l, err);
+        d->language++;
+        d->session = interp_session_close(d->session);
     } else {
         struct doctor_engine *e = &d->engines[d->engine++];
         e->usable = st == INTERP_OK;
@@ -202,18 +215,23 @@ static void news(struct task *t, interp_call *call)
 /* Starts the next step that can be started, or says that all is done. */
 static void go_on(struct doctor *d)
 {
-    while (d->level < DOCTOR_LEVELS || (d->best && d->language < DOCTOR_LANGUAGES) || d->engine < DOCTOR_ENGINES) {
+    while (d->level < DOCTOR_LEVELS || languages_left(d) || d->engine < DOCTOR_ENGINES) {
         interp_error *err = NULL;
-        interp_status st = d->level < DOCTOR_LEVELS                         ? open_start(d, levels[d->level], &err)
-                           : d->best && d->language < DOCTOR_LANGUAGES ? exec_start(d, d->language, &err)
-                                                                       : probe_start(d, engines[d->engine], &err);
+        interp_status st;
+        if (d->level < DOCTOR_LEVELS)
+            st = open_start(d, levels[d->level], &err);
+        else if (!languages_left(d))
+            st = probe_start(d, engines[d->engine], &err);
+        else if (!d->session)
+            st = open_start(d, levels[d->best], &err);
+        else
+            st = exec_start(d, d->language, &err);
         if (st == INTERP_OK) {
             interp_call_set_userdata(d->call, &d->task);
             return;
         }
         step_ended(d, st, err, NULL);
     }
-    d->best = interp_session_close(d->best);
     d->done(d->arg);
 }
 
@@ -223,14 +241,13 @@ struct doctor *doctor_start(interp_ctx *x, void (*done)(void *arg), void *arg)
     memset(d, 0, sizeof *d);
     d->task.news = news;
     d->ctx = x;
+    d->best = DOCTOR_LEVELS;
     d->done = done;
     d->arg = arg;
     for (size_t i = 0; i < DOCTOR_LEVELS; i++)
         d->levels[i].name = levels[i];
-    for (size_t i = 0; i < DOCTOR_LANGUAGES; i++) {
+    for (size_t i = 0; i < DOCTOR_LANGUAGES; i++)
         d->languages[i].name = languages[i].name;
-        d->languages[i].remedy = languages[i].remedy;
-    }
     for (size_t i = 0; i < DOCTOR_ENGINES; i++)
         d->engines[i].name = engines[i];
     go_on(d);
@@ -242,8 +259,7 @@ void doctor_free(struct doctor *d)
     if (!d)
         return;
     interp_call_free(d->call);
-    interp_session_close(d->trying);
-    interp_session_close(d->best);
+    interp_session_close(d->session);
     for (size_t i = 0; i < DOCTOR_LEVELS; i++) {
         free(d->levels[i].isolation);
         free(d->levels[i].reached);
@@ -256,6 +272,7 @@ void doctor_free(struct doctor *d)
         free(l->outcome);
         free(l->cause);
         free(l->message);
+        free(l->remedy);
     }
     for (size_t i = 0; i < DOCTOR_ENGINES; i++) {
         free(d->engines[i].offers);
@@ -324,7 +341,7 @@ static void language_json(struct buf *out, const struct doctor_language *l)
         text_member(out, "outcome", l->outcome);
         text_member(out, "cause", l->cause);
         text_member(out, "message", l->tried ? l->message : "not tried: there is no session to try it in");
-        text_member(out, "remedy", l->tried ? l->remedy : NULL);
+        text_member(out, "remedy", l->remedy);
     }
     buf_text(out, "}");
 }

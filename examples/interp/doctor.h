@@ -22,8 +22,7 @@ struct doctor_language {
     const char *name;
     int tried, usable;
     char *version, *path;            /* when usable */
-    char *outcome, *cause, *message; /* otherwise */
-    const char *remedy;
+    char *outcome, *cause, *message, *remedy; /* otherwise */
 };
 
 /* A container engine: what it offers, or what is wrong. */

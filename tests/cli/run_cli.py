@@ -450,6 +450,22 @@ def t_doctor():
     expect('local' in json.dumps(facts) and 'reached' in json.dumps(facts), facts)
 
 
+def t_doctor_without_an_interpreter():
+    """One that is missing, and one that does not start, say what to do about it, and the others are tried all the same."""
+    node = shutil.which('node')
+    if os.geteuid() != 0 or not node:
+        raise Skip('needs root, and a node to hide')
+    for program in (b'', b'#!/bin/sh\nexit 1\n'):
+        with tempfile.NamedTemporaryFile() as f:
+            f.write(program)
+            f.flush()
+            os.chmod(f.name, 0o755 if program else 0o644)
+            p = subprocess.run(['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" "$1" && shift && exec "$@"', f.name, os.path.realpath(node), CLI, 'doctor', '--json'], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        languages = {x['language']: x for x in json.loads(p.stdout)['backends'][0]['languages']}
+        expect(p.returncode == 0 and [n for n, x in languages.items() if not x['usable']] == ['javascript'], languages)
+        expect(languages['javascript']['cause'] == 'interpreter' and 'install Node.js' in languages['javascript']['remedy'], languages['javascript'])
+
+
 # ---- container engines that are not there; tests/engine has those that are
 
 NOWHERE = dict(os.environ, DOCKER_HOST='unix:///nonexistent/docker.sock', CONTAINER_HOST='unix:///nonexistent/podman.sock')
