@@ -2,6 +2,7 @@
 #include "oneshot.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -726,6 +727,9 @@ static void guest_word(struct interp__exec *e, uint8_t word, uint8_t interrupted
     interp_result *r = e->result;
     r->claimed_by = "guest";
     r->state = INTERP_STATE_PRESERVED;
+    /* A shell whose command died of our signal just before its own was heard says so with 128 + SIGINT, and so does a script that passes an interrupt on. */
+    if (interrupted && e->kernel->language->kind == WIRE_KIND_SCRIPT && r->exit_code == 128 + SIGINT)
+        word = WIRE_WORD_INTERRUPTED;
     switch (word) {
     case WIRE_WORD_OK: case WIRE_WORD_EXIT:
         if (r->exit_code == INTERP_NONE)

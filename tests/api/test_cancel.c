@@ -237,6 +237,31 @@ TEST(cancel_running)
     free_box(&b);
 }
 
+/* 128 + SIGINT is how a shell says that a command of its died of it, its own signal not yet heard, and a script that it passes an interrupt on; another code is its own word. */
+TEST(codes_of_an_interrupted_shell)
+{
+    static const struct { const char *language, *code; int outcome; } row[] = {
+        { "bash", "trap 'exit 130' INT; touch on; while :; do sleep 0.05; done", INTERP_OUTCOME_CANCELLED },
+        { "bash", "trap 'exit 3' INT; touch on; while :; do sleep 0.05; done", INTERP_OUTCOME_ERROR },
+        { "bash", "trap : INT; touch on; sleep 1000", INTERP_OUTCOME_CANCELLED },
+        { "sh", "trap 'exit 130' INT; touch on; while :; do sleep 0.05; done", INTERP_OUTCOME_CANCELLED },
+    };
+    struct box b = new_box(NULL);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        fresh_token(&b);
+        interp_call *k = start_exec(&b, cancellable(&b, row[i].language, row[i].code, NULL));
+        EXPECT_RUN(b.s, "python", "import os, time\nwhile not os.path.exists('on'): time.sleep(0.01)\nos.remove('on')", "");
+        interp_cancel_fire(b.t);
+        interp_result *out = finish_exec(k);
+        CHECK_INT(interp_result_outcome(out), row[i].outcome);
+        CHECK_STR(interp_result_interrupted(out), "cancel");
+        if (row[i].outcome == INTERP_OUTCOME_ERROR)
+            CHECK_INT(interp_result_exit_code(out), 3);
+        interp_result_free(out);
+    }
+    free_box(&b);
+}
+
 /* (a call in it: CPython drops the handler of a body that cannot raise) */
 static const char *const stubborn = "import time\nprint('begun', flush=True)\nwhile True:\n  try:\n    while True: time.sleep(0.01)\n  except BaseException: pass";
 
