@@ -1,10 +1,11 @@
 /* hints.c - one sentence or two for a model about what to do, chosen by hints.def from the facts of a result, never from a program's output */
 #include "oneshot.h"
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { H_COMPILE = 1, H_OOM_KILLS = 2, H_DISK = 4, H_PIDS = 8, H_EXIT_126 = 16, H_EXIT_127 = 32, H_STATE_LOST = 64, H_SAYS_MODULE = 128, H_SAYS_NO_FILE = 256 };
+enum { H_COMPILE = 1, H_OOM_KILLS = 2, H_DISK = 4, H_PIDS = 8, H_EXIT_126 = 16, H_EXIT_127 = 32, H_STATE_LOST = 64, H_SAYS_MODULE = 128, H_SAYS_NO_FILE = 256, H_STATE_BACK = 512, H_FAULT = 1024 };
 
 static const struct hint { int32_t outcome; const char *cause, *languages, *types, *codes; uint32_t flags; const char *text; } hints[] = {
 #define HINT(outcome, cause, languages, types, codes, flags, text) { INTERP_OUTCOME_##outcome, cause, languages, types, codes, flags, text },
@@ -43,6 +44,12 @@ static void subject(char out[128], const char *p, size_t n)
     snprintf(out, 128, "`%.*s`", (int)n, p);
 }
 
+/* Signals that a program's own mistake brings. */
+static int fault(int32_t sig)
+{
+    return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGABRT || sig == SIGTRAP;
+}
+
 static void gather(const interp_result *r, const struct interp__json *j, struct facts *f)
 {
     uint32_t code = j ? interp__json_member(j, 0, "code") : 0, name = j ? interp__json_member(j, 0, "subject") : 0;
@@ -58,7 +65,8 @@ static void gather(const interp_result *r, const struct interp__json *j, struct 
     f->flags |= r->limits_hit & (WIRE_LIMIT_DISK | WIRE_LIMIT_INODES) ? H_DISK : 0;
     f->flags |= r->limits_hit & WIRE_LIMIT_PIDS ? H_PIDS : 0;
     f->flags |= r->exit_code == 126 ? H_EXIT_126 : r->exit_code == 127 ? H_EXIT_127 : 0;
-    f->flags |= r->state == INTERP_STATE_RESET || r->state == INTERP_STATE_RESTORED ? H_STATE_LOST : 0;
+    f->flags |= r->state == INTERP_STATE_RESET ? H_STATE_LOST : r->state == INTERP_STATE_RESTORED ? H_STATE_BACK : 0;
+    f->flags |= fault(r->signal) ? H_FAULT : 0;
     /* a compiler's message is all that it has for facts */
     if (!strcmp(r->cause, "compile")) {
         f->flags |= contains(message, r->message_len, "no required module provides package") || contains(message, r->message_len, "cannot find module providing package") || contains(message, r->message_len, "is not in std") ? H_SAYS_MODULE : 0;

@@ -24,6 +24,8 @@ static const struct row { const char *language, *code, *says, *json; } rows[] = 
     { "bash", "nosuchcmd_x", "A command was not found", NULL },
     { "bash", "touch plain; ./plain", "A command could not be executed", NULL },
     { "bash", "false", "", NULL },
+    { "bash", "kill -9 $$", "Variables, functions and the directory are as they were", NULL },
+    { "bash", "kill -TERM $$", "a signal that it sent itself", NULL },
     { "javascript", "require('nope_x')", "The module `nope_x` is not there", NULL },
     { "javascript", "await import('nope_y')", "The module `nope_y` is not there", NULL },
     { "javascript", "let x = ;", "Nothing ran: line 1 of the code is not valid javascript", NULL },
@@ -31,7 +33,8 @@ static const struct row { const char *language, *code, *says, *json; } rows[] = 
     { "javascript", "require('net').connect(80, '1.2.3.4'); await new Promise(r => setTimeout(r, 300))", "The sandbox has no network", NULL },
     { "c", "#include \"no.h\"\nint main(void) {}", "A header that the code includes is not installed", NULL },
     { "c", "int main(void)\n{\n  return 3\n}", "Nothing ran: the compiler refused line 3 of the program", NULL },
-    { "c", "int main(void) { *(volatile int *)0 = 1; }", "The program was ended by a signal", NULL },
+    { "c", "int main(void) { *(volatile int *)0 = 1; }", "look for a null pointer", NULL },
+    { "c", "#include <signal.h>\nint main(void) { raise(SIGUSR1); }", "a signal that it sent itself", NULL },
     { "perl", "my $x = ;", "Nothing ran: line 1 of the code is not valid perl", NULL },
     { "nothere", "x", "nothere can't run here: nosuchprogram_x not found", NULL },
 };
