@@ -124,6 +124,24 @@ def test_nonsense(b):
             want(h.gc(b.members(endpoint=f.endpoint, image=None)) == [], '%r', text)
 
 
+def test_list_that_stumbles(b):
+    """Podman lists nothing while one container is on its way out: it is asked again, and what goes on failing is told."""
+    asked = []
+
+    def at_last(c, usual):
+        asked.append(1)
+        return (500, {'message': 'container not known'}) if len(asked) < 4 else (200, [listed(1)])
+    with Fake({'GET /containers/json': at_last, 'DELETE': (204, b'')}) as f, Host() as h:
+        want([int(n, 16) for _, n in h.gc(b.members(endpoint=f.endpoint, image=None))] == [1], 'nothing was removed')
+    with Fake({'GET /containers/json': (500, {'message': 'container not known'})}) as f, Host() as h:
+        try:
+            h.gc(b.members(endpoint=f.endpoint, image=None))
+            want(False, 'it ended well')
+        except InterpError as e:
+            want(e.facts['reason'] == 'engine-refused' and 'not known' in e.facts['message'], '%s', e)
+        want(1 < len(f.requests) < 12, 'it asked %s', f.requests)
+
+
 def test_helper_that_stayed(b):
     """A helper that could not be removed at once is gc's, though its owner lives; its anonymous volumes go with it."""
     refusals = []

@@ -8,6 +8,7 @@
 
 #define WAIT_NS UINT64_C(5000000)       /* for another session that is filling the volume */
 #define RETRIES 3u
+#define LIST_RETRIES 5u         /* 1.5 s */
 #define IMAGE_VOLUMES 16u
 
 /* Whoever waits for us tries it himself. */
@@ -600,11 +601,14 @@ static int ok(const struct interp__box *b)
     return b->rest.code == CURLE_OK && b->rest.status >= 200 && b->rest.status < 300;
 }
 
-/* Reads are made again after a broken connection: an engine closes what was idle. */
+/* Reads are made again after a broken connection, for an engine closes what was idle; and Podman lists no containers while one of them is on its way out (4.3: 500). */
 static int try_again(struct interp__box *b)
 {
-    int read_only = b->stage == ENGINE_PING || b->stage == ENGINE_VERSION || b->stage == ENGINE_INFO || b->stage == ENGINE_IMAGE || b->stage == ENGINE_READ_BACK || b->stage == ENGINE_HELPER_LOOK;
-    if (!read_only || b->tries >= RETRIES || b->rest.code == CURLE_OK || b->rest.code == CURLE_OPERATION_TIMEDOUT || b->rest.code == CURLE_COULDNT_CONNECT || b->rest.too_long)
+    int list = b->stage == ENGINE_GC_LIST, code = (int)b->rest.code;
+    int read_only = list || b->stage == ENGINE_PING || b->stage == ENGINE_VERSION || b->stage == ENGINE_INFO || b->stage == ENGINE_IMAGE || b->stage == ENGINE_READ_BACK || b->stage == ENGINE_HELPER_LOOK;
+    int broken = code != CURLE_OK && code != CURLE_OPERATION_TIMEDOUT && code != CURLE_COULDNT_CONNECT && !b->rest.too_long;
+    int stumbled = list && code == CURLE_OK && b->rest.status >= 500;
+    if (!read_only || !(broken || stumbled) || b->tries >= (stumbled ? LIST_RETRIES : RETRIES))
         return 0;
     b->retry_at = interp__after(interp__now(), UINT64_C(50000000) << b->tries++);
     return 1;
@@ -647,6 +651,7 @@ static void again(struct interp__box *b)
     case ENGINE_HELPER_LOOK: look_at_agent(b); break;
     case ENGINE_VOLUME_WAIT: find_volume(b); break;
     case ENGINE_CONNECT: attaching(b); break;
+    case ENGINE_GC_LIST: interp__gc_list(b); break;
     case ENGINE_GC_REMOVE: interp__gc_next(b); break;
     default: break;
     }
