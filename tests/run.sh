@@ -3,7 +3,8 @@
 # Builds with gcc and clang under build/, runs every stage in order, prints each skip with its reason, and ends with the line
 # `N passed, N failed, N skipped`. Exit status 1 when anything failed or nothing ran. As root it also runs what needs root, and the
 # ordinary user's part under another account; without root what needs root is skipped.
-#   --all         newer container engines, all Python and Node.js versions, every toolchain, a machine with cgroup version 2, long fuzzing, soak
+#   --all         newer container engines, all Python and Node.js versions, every toolchain, a machine with cgroup version 2 (its engines, too), one of another
+#                 architecture, long fuzzing, soak
 #   --only STAGE  only this stage (and the gcc build), be it one of --all; may be given several times
 #   --list        names of the stages
 set -u
@@ -128,7 +129,9 @@ if [ -n "$all$only$list" ]; then
     stage engines-newer 3600 engines.sh newer
     stage kernels-all 3600 kernels.sh all
     stage languages-all 3600 languages.sh install
-    stage vm 5400 vm.sh
+    stage vm 5400 vm.sh groups
+    stage vm-engines 5400 vm.sh engines
+    stage vm-aarch64 7200 vm.sh aarch64
     stage fuzz-long 14400 fuzz.sh 900
     stage soak 1200 soak.sh 600
     stage python-all 3600 python.sh all

@@ -236,7 +236,7 @@ class Runner:
             if 'interrupt_ms' in steps[0] or 'escalate' in steps[0]:
                 s.exec(row['lang'], WARM[row['lang']])      # the time until the interrupt is one of running code, not of a start
             for number, step in enumerate(steps):
-                time.sleep(step.get('pause_ms', 0) / 1e3)
+                time.sleep(step.get('pause_ms', 0) / 1e3 * runner.SLOW)    # what happens meanwhile takes longer, too
                 options = dict(step.get('opts', {}))
                 if options.pop('sigint_before', False):
                     self.interrupt_idle(s, row['lang'])

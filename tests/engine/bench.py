@@ -190,6 +190,8 @@ class Bench:
 
     def members(self, **more):
         m = {'backend': self.backend, 'endpoint': self.endpoint, 'image': IMAGE}
+        if SLOW > 4:                        # an emulated machine: an engine that takes longer than a close waits leaves its answer unheard
+            m['close_timeout_ms'] = int(5000 * SLOW)
         m.update((k.replace('__', '.'), v) for k, v in more.items())
         return {k: v for k, v in m.items() if v is not None}
 
@@ -215,7 +217,16 @@ class Bench:
         """Containers of this library's: {name: labels}."""
         filters = json.dumps({'label': [label or 'io.libinterp.kind']})
         import urllib.parse
-        found = self.engine.json('GET', '/containers/json?all=1&filters=%s' % urllib.parse.quote(filters)) or []
+        end = time.monotonic() + 10 * SLOW
+        while True:
+            try:
+                found = self.engine.json('GET', '/containers/json?all=1&filters=%s' % urllib.parse.quote(filters)) or []
+                break
+            except RuntimeError as e:      # Podman, while one of them is on its way out
+                if 'container not known' not in str(e) and 'no container with' not in str(e):
+                    raise
+                want(time.monotonic() < end, 'the containers can not be listed: %s', e)
+                time.sleep(0.5)
         return {c['Names'][0].lstrip('/'): c['Labels'] for c in found if c['Names']}   # one that the engine is removing has lost its name
 
     def mine(self):

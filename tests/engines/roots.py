@@ -90,8 +90,8 @@ def install(root, log, *packages):
     slim(root)
 
 
-def fetch(folder, log, suite, architecture, *packages):
-    """Fetches packages of a suite and an architecture that need not be the host's, without what they depend on; returns the files."""
+def fetch(folder, log, suite, architecture, *packages, needed=False):
+    """Fetches packages of a suite and an architecture that need not be the host's, without what they depend on or, needed, with it; returns the files."""
     site, _ = mirror(os_release('VERSION_CODENAME'))
     shutil.rmtree(folder, ignore_errors=True)
     for path in ('state/lists/partial', 'cache/archives/partial', 'debs'):
@@ -105,8 +105,10 @@ def fetch(folder, log, suite, architecture, *packages):
                    'Dir::State::status=%s/status' % folder, 'Acquire::Languages=none'):
         options += ['-o', option]
     run(log, 300, 'apt-get', *options, 'update')
-    run(log, 300, 'apt-get', *options, 'download', *packages, cwd=folder + '/debs')
-    return [os.path.join(folder, 'debs', n) for n in sorted(os.listdir(folder + '/debs')) if n.endswith('.deb')]
+    debs = folder + ('/cache/archives' if needed else '/debs')
+    command = ['install', '-y', '--no-install-recommends', '--download-only'] if needed else ['download']
+    run(log, 900, 'apt-get', *options, *command, *packages, cwd=debs)
+    return [os.path.join(debs, n) for n in sorted(os.listdir(debs)) if n.endswith('.deb')]
 
 
 def skeleton(root):

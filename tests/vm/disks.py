@@ -9,10 +9,16 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'engines'))
 import roots
+from images import Images
+from start import default_folder
+from state import State
 
 KERNELS = {'x86_64': 'linux-image-cloud-amd64'}
 PACKAGES = ('systemd-sysv', 'dbus', 'dbus-user-session', 'libpam-systemd', 'udev', 'uidmap', 'procps', 'python3', 'nodejs', 'libyajl2', 'libseccomp2',
             'zlib1g', 'libcurl4', 'libpcre2-8-0', 'libedit2')
+ENGINES = ('docker.io', 'apparmor', 'iptables', 'podman', 'crun', 'conmon', 'fuse-overlayfs', 'slirp4netns')
+# what of them starts by itself waits until it is asked for
+ASKED = ('docker.service', 'docker.socket', 'containerd.service', 'podman.service', 'podman.socket', 'podman-auto-update.timer', 'podman-restart.service')
 # before packages are installed: a kernel's initramfs needs no more than the root disk
 INITRAMFS = {'etc/initramfs-tools/conf.d/vm': 'MODULES=list\nCOMPRESS=lz4\n', 'etc/initramfs-tools/modules': 'virtio_pci\nvirtio_blk\next4\n'}
 USER, UID = 'tester', 1000
@@ -63,10 +69,11 @@ def system(folder, log, package):
     root = os.path.join(folder, 'root')
     roots.bootstrap(root, log)
     write(root, INITRAMFS)
-    roots.install(root, log, *PACKAGES)
+    roots.install(root, log, *PACKAGES + ENGINES)
     roots.install(root, log, 'initramfs-tools', 'lz4', package)
     write(root, SYSTEM)
     roots.run(log, 60, 'chroot', root, 'useradd', '--create-home', '--uid', str(UID), '--shell', '/bin/bash', USER)
+    roots.run(log, 60, 'systemctl', '--root=' + root, 'disable', *ASKED)
     units = os.path.join(root, 'etc/systemd/system')
     for name in MASKED:
         os.symlink('/dev/null', os.path.join(units, name))
@@ -81,16 +88,30 @@ def system(folder, log, package):
     return made[:3]
 
 
-def project(folder, log, top, build, command):
+def images():
+    """Layers of the image that engines run, made once, also for the engines of this machine; the folder with them."""
+    made = Images(State(default_folder()))
+    made.image('latest')
+    return made.folder
+
+
+def lay(tree, top, build, part, command):
     """What is tested, below the same names as in the checkout: the tests, the built library, and programs that are built; no objects."""
-    tree, disk = os.path.join(folder, 'project'), os.path.join(folder, 'project.img')
     shutil.rmtree(tree, ignore_errors=True)
     unwanted = shutil.ignore_patterns('__pycache__', '*.p', '*.o', '*.a', 'corpus', 'bench', 'fuzz', 'abi', 'consumer')
     for name in ('tests', 'examples', 'include'):
         shutil.copytree(os.path.join(top, name), os.path.join(tree, name), symlinks=True, ignore=unwanted)
     for name in ('lib', 'tests', 'examples'):
         shutil.copytree(os.path.join(build, name), os.path.join(tree, 'build', name), symlinks=True, ignore=unwanted)
-    write(tree, {'command': command or ''})
-    make(tree, disk, 512, log)
+    write(tree, {'part': part, 'command': command or ''})
+
+
+def project(folder, log, top, build, part, command):
+    """A disk with that, and with the image that engines run."""
+    tree, disk = os.path.join(folder, 'project'), os.path.join(folder, 'project.img')
+    lay(tree, top, build, part, command)
+    if part == 'engines':
+        shutil.copytree(images(), os.path.join(tree, 'engines', 'images'), ignore=shutil.ignore_patterns('roots*', '*.log'))
+    make(tree, disk, 3072, log)
     shutil.rmtree(tree)
     return disk

@@ -14,6 +14,9 @@ with open('/proc/cmdline') as f:
     os.environ['INTERP_TEST_SLOW'] = re.search(r'interp\.slow=(\d+)', f.read()).group(1)
 import runner
 from disks import UID, USER
+from api import Engine
+from images import Images
+from state import Failed, Skip, State
 
 TOP = os.path.dirname(runner.TESTS)
 BUILD = os.path.join(TOP, 'build')
@@ -52,6 +55,20 @@ PLACES = [
     ('user, service', service('--uid=' + USER), NONE, [RESOURCES]),
 ]
 
+# on a machine of another architecture: what is written for each, from vector code to filters of system calls, then sessions
+UNITS = ('unit-redact', 'unit-wire', 'unit-stream', 'unit-kframe', 'unit-kframes', 'unit-json', 'unit-tar')
+CASES = [[sys.executable, TOP + '/tests/cases/run_behaviours.py', '--language', language] for language in ('python', 'bash', 'javascript')]
+ATTACKS = [sys.executable, TOP + '/tests/attack/run_attacks.py']
+
+# of tests/engine: what control groups decide, and what must be gone from them after an exec and after a session
+ROWS = ('limits.*', 'life.cancel-and-timeout-of-execs', 'life.container-removed-from-outside')
+# name in tests/engine, how Debian's units start it, where it then answers
+ENGINES = [
+    ('docker', ['systemctl', 'start', 'docker'], 'unix:///var/run/docker.sock'),
+    ('podman', ['systemctl', 'start', 'podman.socket'], 'unix:///run/podman/podman.sock'),
+    ('podman-rootless', manager('systemctl', '--user', 'start', 'podman.socket'), 'unix:///run/user/%d/podman/podman.sock' % UID),
+]
+
 
 def doctor(tally, name, way, reached):
     """The first thing that somebody runs who has no limits: it tells the truth."""
@@ -85,6 +102,21 @@ def part(tally, name, way, command):
     print('   (%s: %d passed, %d failed, %d skipped, %d s)' % (what, p_, f_, s_, time.monotonic() - began), flush=True)
 
 
+def engine(tally, name, way, url):
+    """An engine as its packages start it: the limits that it sets, looked at by the tests of engines."""
+    variable = 'INTERP_TEST_' + name.upper().replace('-', '_')
+    p = subprocess.run(way, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if p.returncode:
+        tally.fail(name, 'it does not start: ' + p.stdout)
+        return
+    try:
+        Images(State('/interp/engines')).load(Engine(url, timeout=60 * float(ENV['INTERP_TEST_SLOW'])), 'latest')
+    except (Failed, Skip, OSError) as e:
+        tally.fail(name, 'the image can not be loaded: %s' % e)
+        return
+    part(tally, name, ['env', '%s=%s' % (variable, url)], [sys.executable, TOP + '/tests/engine/run.py', '--engine', name] + [w for row in ROWS for w in ('--only', row)])
+
+
 def rest():
     """Groups that should be gone."""
     return [folder for folder, _, _ in os.walk('/sys/fs/cgroup') if re.match(r'interp-\d+-', os.path.basename(folder))]
@@ -93,13 +125,19 @@ def rest():
 def main():
     print('the machine is up', flush=True)
     tally = runner.Tally()
-    with open(TOP + '/command') as f:
-        command = f.read()
+    with open(TOP + '/part') as f, open(TOP + '/command') as g:
+        chosen, command = f.read(), g.read()
     if command:
         if subprocess.call(['sh', '-c', command], env=dict(os.environ, **ENV), stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT):
             tally.fail('the command', 'ended with another status than 0')
         else:
             tally.ok('the command')
+    elif chosen == 'aarch64':
+        for command in [[BUILD + '/tests/' + name] for name in UNITS] + CASES + [ATTACKS]:
+            part(tally, os.uname().machine, [], command)
+    elif chosen == 'engines':
+        for name, way, url in ENGINES:
+            engine(tally, name, way, url)
     else:
         for name, way, reached, parts in PLACES:
             doctor(tally, name, way, reached)
