@@ -58,7 +58,6 @@ PLACES = [
 # on a machine of another architecture: what is written for each, from vector code to filters of system calls, then sessions
 UNITS = ('unit-redact', 'unit-wire', 'unit-stream', 'unit-kframe', 'unit-kframes', 'unit-json', 'unit-tar')
 CASES = [[sys.executable, TOP + '/tests/cases/run_behaviours.py', '--language', language] for language in ('python', 'bash', 'javascript')]
-ATTACKS = [sys.executable, TOP + '/tests/attack/run_attacks.py']
 
 # of tests/engine: what control groups decide, and what must be gone from them after an exec and after a session
 ROWS = ('limits.*', 'life.cancel-and-timeout-of-execs', 'life.container-removed-from-outside')
@@ -133,7 +132,7 @@ def main():
         else:
             tally.ok('the command')
     elif chosen == 'aarch64':
-        for command in [[BUILD + '/tests/' + name] for name in UNITS] + CASES + [ATTACKS]:
+        for command in [[BUILD + '/tests/' + name] for name in UNITS] + CASES + [RESOURCES]:
             part(tally, os.uname().machine, [], command)
     elif chosen == 'engines':
         for name, way, url in ENGINES:
