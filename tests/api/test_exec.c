@@ -333,8 +333,8 @@ TEST(not_driven_past_the_deadline)
 {
     struct box b = new_box(NULL);
     EXPECT_RUN(b.s, "bash", "x=1", "");
-    interp_call *k = start_exec(&b, "bash", "echo begun; sleep 1000", "{\"timeout_ms\":400,\"grace_ms\":300}");
-    tap_sleep_ms(3000);
+    interp_call *k = start_exec(&b, "bash", "echo begun; sleep 1000", "{\"timeout_ms\":1500,\"grace_ms\":1500}");
+    tap_sleep_ms(4000);
     interp_result *r = finish_exec(k);
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_PRESERVED);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "begun\n");
@@ -349,12 +349,12 @@ TEST(timeout_stubborn)
     struct box b = new_box(NULL);
     EXPECT_RUN(b.s, "python", "import time", "");      /* the time is for the code, not for the interpreter's start */
     uint64_t t = tap_now_ns();
-    interp_result *r = exec_with(b.x, b.s, "python", "print('begun', flush=True)\nwhile True:\n  try:\n    while True: time.sleep(0.01)\n  except BaseException: pass", "{\"timeout_ms\":300,\"grace_ms\":700}");
+    interp_result *r = exec_with(b.x, b.s, "python", "print('begun', flush=True)\nwhile True:\n  try:\n    while True: time.sleep(0.01)\n  except BaseException: pass", "{\"timeout_ms\":1500,\"grace_ms\":700}");
     double ms = (double)(tap_now_ns() - t) / 1e6;
-    MEASURE("timeout 300 ms + grace 700 ms, stubborn code", ms, "ms");
+    MEASURE("timeout 1500 ms + grace 700 ms, stubborn code", ms, "ms");
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_RESET);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "begun\n");
-    CHECK(ms > 900 && ms < 1000 + 4000 * tap_slow());
+    CHECK(ms > 2100 && ms < 2200 + 4000 * tap_slow());
     interp_result_free(r);
     EXPECT_RUN(b.s, "python", "print(1)", "1\n");
     free_box(&b);
@@ -386,7 +386,8 @@ TEST_LONG(locked_pipe, 90)
 TEST(interrupt_caught)
 {
     struct box b = new_box(NULL);
-    interp_result *r = exec_with(b.x, b.s, "python", "import time\ntry:\n  time.sleep(1000)\nexcept KeyboardInterrupt:\n  print('caught')", "{\"timeout_ms\":400}");
+    EXPECT_RUN(b.s, "python", "import time", "");      /* as above */
+    interp_result *r = exec_with(b.x, b.s, "python", "try:\n  time.sleep(1000)\nexcept KeyboardInterrupt:\n  print('caught')", "{\"timeout_ms\":1500}");
     EXPECT_OK(r);
     CHECK_STR(interp_result_interrupted(r), "wall");
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "caught\n");

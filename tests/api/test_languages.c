@@ -99,7 +99,7 @@ TEST(signals_and_limits)
     CHECK_INT(interp_result_signal(r), INTERP_NONE);
     interp_result_free(r);
     /* the program, and what it left behind, is gone with its deadline; so is a build */
-    r = exec_with(b.x, b.s, "toy", "setsid sleep 600 & sleep 600", "{\"timeout_ms\":700,\"grace_ms\":500}");
+    r = exec_with(b.x, b.s, "toy", "setsid sleep 600 & sleep 600", "{\"timeout_ms\":2500,\"grace_ms\":500}");
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_PRESERVED);
     CHECK_STR(interp_result_step(r), "run");
     interp_result_free(r);
@@ -108,7 +108,7 @@ TEST(signals_and_limits)
     CHECK_STR(interp_result_step(r), "compile");
     CHECK_INT(interp_result_ran(r), 0);
     interp_result_free(r);
-    r = exec_with(b.x, b.s, "toy", "sleep 0.6; echo done", "{\"compile_timeout_ms\":500,\"timeout_ms\":20000}");   /* the program has the rest */
+    r = exec_with(b.x, b.s, "toy", "sleep 2.6; echo done", "{\"compile_timeout_ms\":2500,\"timeout_ms\":20000}");   /* the program has the rest */
     EXPECT_OK(r);
     interp_result_free(r);
     /* a daemon that outlives its program does not outlive its exec */

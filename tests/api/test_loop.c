@@ -99,7 +99,7 @@ TEST(deadlines_wake_the_loop)
     interp_result_free(loop_exec(x, s, "python", "1", NULL));
     static const char *const code[] = { "while True: pass", "import time\nwhile True:\n  try:\n    while True: time.sleep(0.01)\n  except BaseException: pass" };
     for (int i = 0; i < 2; i++) {
-        interp_call *k = start_exec(x, s, "python", code[i], "{\"timeout_ms\":400,\"grace_ms\":600}");
+        interp_call *k = start_exec(x, s, "python", code[i], "{\"timeout_ms\":400,\"grace_ms\":1500}");
         uint64_t t = tap_now_ns();
         const interp_event *ev;
         interp_status st;
@@ -107,7 +107,7 @@ TEST(deadlines_wake_the_loop)
             if (st == INTERP_AGAIN && readable(x, -1) > 0)
                 (void)interp_ctx_dispatch(x, NULL);
         double ms = (double)(tap_now_ns() - t) / 1e6;
-        MEASURE(i ? "timeout 400 + grace 600, stubborn" : "timeout 400", ms, "ms");
+        MEASURE(i ? "timeout 400 + grace 1500, stubborn" : "timeout 400", ms, "ms");
         CHECK(ms > 390 && ms < 1000 + 3000 * tap_slow());
         interp_result *r = NULL;
         OK(interp_call_finish(k, &r, ERR));

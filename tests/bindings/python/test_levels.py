@@ -103,7 +103,7 @@ def test_state_output_and_interrupts():
             assert s.bash('v=1; cd /usr').ok and s.bash('echo $v $PWD').stdout.split() == ['1', '/usr']
             r = s.python('import time\\ntime.sleep(60)', timeout_ms=500)
             assert r.outcome == 'timeout' and r.state == 'preserved' and s.python('x').value == '40', r
-            r = s.python('import signal, time\\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\\ntime.sleep(60)', timeout_ms=300, grace_ms=300)
+            r = s.python('import signal, time\\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\\ntime.sleep(60)', timeout_ms=1500, grace_ms=300)
             assert r.outcome == 'timeout' and r.state == 'reset', r
             assert s.bash('cat', stdin='in').stdout == 'in'
             assert s.sh('echo err >&2; exit 3').exit_code == 3
