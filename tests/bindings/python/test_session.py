@@ -116,7 +116,7 @@ def test_a_stream_that_is_dropped(session):
 
 def test_background_output_is_late(session):
     session.bash('(sleep 0.1; echo late) &')
-    time.sleep(0.3)
+    time.sleep(1)
     r = session.bash('echo now')
     assert r.stdout == 'now\n' and [(item.stream, item.exec, item.data) for item in r.late] == [('stdout', 1, b'late\n')] and '[late stdout of exec 1]\nlate' in str(r)
 
