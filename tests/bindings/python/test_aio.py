@@ -88,7 +88,7 @@ def test_cancelled_task():
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
-                assert time.monotonic() - start < 0.2 * SLOW
+                assert time.monotonic() - start < 2 * SLOW
                 assert (await s.bash('echo on')).stdout == 'on\n'
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(s.bash('sleep 30'), 0.2)
@@ -175,7 +175,7 @@ def test_tasks_with_kernels_of_their_own():
         async with interp.AsyncSession() as s:
             start = time.monotonic()
             rs = await asyncio.gather(*(s.bash('sleep 0.5; echo %d' % i, kernel='k%d' % i) for i in range(8)))
-            assert [r.stdout for r in rs] == ['%d\n' % i for i in range(8)] and time.monotonic() - start < 3 * SLOW
+            assert [r.stdout for r in rs] == ['%d\n' % i for i in range(8)] and time.monotonic() - start < 3.5 * SLOW
             e = s.start('bash', 'sleep 0.2')
             task = asyncio.ensure_future(e.result())
             await asyncio.sleep(0.05)
