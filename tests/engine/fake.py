@@ -42,8 +42,9 @@ class Server:
                 return
             c = Quiet(fileno=c.detach())
             self.connections.add(c)
-            self.threads.append(threading.Thread(target=self._serve, args=(c,), daemon=True))
-            self.threads[-1].start()
+            t = threading.Thread(target=self._serve, args=(c,), daemon=True)
+            t.start()                       # one that has not begun can't be joined
+            self.threads.append(t)
 
     def _serve(self, c):
         with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
@@ -90,7 +91,7 @@ class Server:
         for c in list(self.connections):
             with contextlib.suppress(OSError):
                 c.shutdown(socket.SHUT_RDWR)
-        for t in self.threads:
+        for t in list(self.threads):
             t.join(10)
         shutil.rmtree(self.folder, ignore_errors=True)
 
