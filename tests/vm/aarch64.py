@@ -132,6 +132,7 @@ def machine(folder, log, top, command):
     """(kernel, initrd, disk), with the system and the project on the disk."""
     if not shutil.which(COMPILER):
         raise Skip('there is no %s' % COMPILER)
+    os.makedirs(folder, exist_ok=True)
     root = root_of(folder, log)
     build, tree, disk = built(folder, log, top, root), os.path.join(folder, 'tree'), os.path.join(folder, 'disk.img')
     shutil.rmtree(tree, ignore_errors=True)

@@ -9,6 +9,7 @@ Needs root (debootstrap) and qemu. Without a usable KVM the machine is emulated,
 root. The last line is `N passed, N failed, N skipped`."""
 import argparse
 import collections
+import contextlib
 import os
 import platform
 import re
@@ -46,7 +47,7 @@ def groups_machine(options, log):
 def aarch64_machine(options, log):
     if platform.machine() == 'aarch64':
         raise Skip('this machine is one itself')
-    kernel, initrd, disk = aarch64.machine(options.folder, log, TOP, options.command)
+    kernel, initrd, disk = aarch64.machine(os.path.join(options.folder, 'aarch64'), log, TOP, options.command)
     return Machine('aarch64', [EMULATED], ['-machine', 'virt', '-serial', 'stdio'], kernel, initrd, 'console=ttyAMA0 loglevel=0 panic=-1', [disk])
 
 
@@ -58,6 +59,8 @@ PARTS = {'groups': (groups_machine, X86), 'engines': (groups_machine, X86), 'aar
 
 
 def boot(accelerator, slow, folder, machine):
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(os.path.join(folder, 'console.log'))      # of another machine
     command = ['qemu-system-' + machine.architecture, '-accel', accelerator, '-cpu', 'max', '-smp', '2', '-m', '3072', '-nodefaults', '-no-reboot', '-display', 'none',
                '-kernel', machine.kernel, '-initrd', machine.initrd, '-append', '%s interp.slow=%d interp.now=%d' % (machine.words, slow, time.time())] + machine.options
     for drive in machine.drives:

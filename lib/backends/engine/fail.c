@@ -83,13 +83,6 @@ int interp__call_failed(struct interp__box *b, struct interp__engine_failure *f,
     return interp__engine_fail(f, INTERP_E_BACKEND, "engine-refused", 0, "", "%s: the engine answered %d: %s", what, r->status, *said ? said : "(nothing)");
 }
 
-/* No byte of the agent's has come: the runtime's words about it ("exec format error") may be lost behind those of an engine that wrote to a container already
-   ended, so the two architectures decide. */
-static int never_ran(const struct interp__box *b)
-{
-    return !b->attach.heard && *b->facts.arch && strcmp(b->arch, b->facts.arch) != 0;
-}
-
 static int wrong_architecture(struct interp__box *b, struct interp__engine_failure *f, const char *said)
 {
     return interp__engine_fail(f, INTERP_E_IMAGE, "image-architecture", ENOEXEC, "use an image for this machine's architecture, or install qemu-user-static with binfmt on the engine's machine",
@@ -123,9 +116,11 @@ int interp__start_failed(struct interp__box *b, struct interp__engine_failure *f
 int interp__stream_ended(struct interp__box *b, struct interp__engine_failure *f)
 {
     const char *said = b->attach.noise;
-    if (never_ran(b))
+    /* No byte of the agent's has come. The runtime's words about it ("exec format error") may be lost behind those of an engine that wrote to a container already
+       ended, so the two architectures decide. */
+    if (!b->attach.heard && *b->facts.arch && strcmp(b->arch, b->facts.arch) != 0)
         return wrong_architecture(b, f, said);
-    if (says(said, "exec format error")) {
+    if (!b->attach.heard && says(said, "exec format error")) {
         interp__start_failed(b, f, 0, said);
         return -1;
     }

@@ -604,7 +604,7 @@ static int ok(const struct interp__box *b)
 /* Reads are made again after a broken connection, for an engine closes what was idle; and Podman lists no containers while one of them is on its way out (4.3: 500). */
 static int try_again(struct interp__box *b)
 {
-    int list = b->stage == ENGINE_GC_LIST, code = (int)b->rest.code;
+    int list = b->stage == ENGINE_GC_LIST, code = b->rest.code;
     int read_only = list || b->stage == ENGINE_PING || b->stage == ENGINE_VERSION || b->stage == ENGINE_INFO || b->stage == ENGINE_IMAGE || b->stage == ENGINE_READ_BACK || b->stage == ENGINE_HELPER_LOOK;
     int broken = code != CURLE_OK && code != CURLE_OPERATION_TIMEDOUT && code != CURLE_COULDNT_CONNECT && !b->rest.too_long;
     int stumbled = list && code == CURLE_OK && b->rest.status >= 500;

@@ -655,6 +655,7 @@ function remember(name, src) {              // a long session keeps the text of 
 }
 /** A child's death by SIGINT may be heard of before our own signal is: any thread may get that, and a busy machine runs it when it likes. */
 async function ownSignal(me) {
+  if (apply(listenerCount, process, ['SIGINT'])) return;   // it is for user code
   for (let i = 0; i < 200 && !me.interrupted; i++) {
     if (i % 20 === 19 && inSemaphore()) { sigints++; me.interrupted = true; } else await later(1);
   }

@@ -88,7 +88,7 @@ def test_cancelled_task():
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
-                assert time.monotonic() - start < 2 * SLOW
+                assert time.monotonic() - start < 0.2 * SLOW
                 assert (await s.bash('echo on')).stdout == 'on\n'
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(s.bash('sleep 30'), 0.2)
@@ -159,10 +159,11 @@ def test_back_pressure():
         async with interp.AsyncSession() as s:
             e = s.stream('python', 'import os\nn = 0\nwhile n < 64 << 20:\n    n += os.write(1, b"x" * 65536)\n    open("/tmp/n", "w").write(str(n))')
             seen = [0, 1]
-            while not seen[-1] or seen[-1] != seen[-2]:         # it has begun, and stands
+            while len(seen) < 100 and (not seen[-1] or seen[-1] != seen[-2]):         # until it has begun, and stands
                 await asyncio.sleep(0.5)
                 seen.append(int((await s.bash('cat /tmp/n 2>/dev/null')).stdout or 0))
                 assert seen[-1] < 8 << 20
+            assert seen[-1] == seen[-2]
             total = 0
             async for event in e:
                 total += len(event.data)
@@ -175,7 +176,7 @@ def test_tasks_with_kernels_of_their_own():
         async with interp.AsyncSession() as s:
             start = time.monotonic()
             rs = await asyncio.gather(*(s.bash('sleep 0.5; echo %d' % i, kernel='k%d' % i) for i in range(8)))
-            assert [r.stdout for r in rs] == ['%d\n' % i for i in range(8)] and time.monotonic() - start < 3.5 * SLOW
+            assert [r.stdout for r in rs] == ['%d\n' % i for i in range(8)] and time.monotonic() - start < 3 * SLOW
             e = s.start('bash', 'sleep 0.2')
             task = asyncio.ensure_future(e.result())
             await asyncio.sleep(0.05)

@@ -262,7 +262,7 @@ def test_ctrl_c_comes_at_once(session, interrupts):
             start()
         took = time.monotonic() - began - 0.3
         print('KeyboardInterrupt after %.0f ms' % (took * 1e3))
-        assert took < 3 * SLOW
+        assert took < 0.3 * SLOW
         gc.collect()
         assert session.bash('echo on').stdout == 'on\n'
 
