@@ -517,7 +517,7 @@ TEST(with_a_request)
     CHECK_STR(interp_result_text(r, INTERP_STREAM_STDOUT, NULL), "100\n");
     interp_result_free(r);
     /* an exec that nobody waits for any more does not see those of the next one */
-    NEED(interp_session_exec_start(b.s, q = new_request(b.x, "bash", "trap '' INT; touch began; for i in {1..30}; do [ -e m2 ] && touch seen; sleep 0.05; done; touch ended", NULL), &k, ERR));
+    NEED(interp_session_exec_start(b.s, q = new_request(b.x, "bash", "trap '' INT; touch began; for i in {1..30}; do [ -e m2 ] && touch seen; sleep 0.05; done; touch ended", "{\"grace_ms\": 60000}"), &k, ERR));
     interp_request_free(q);
     while (interp_call_wait(k, 100, 0, ERR) == INTERP_AGAIN) {
         interp_content *c = NULL;
