@@ -35,7 +35,9 @@ wanted() {
 perform() {
     name=$1 limit=$2 script=$3; shift 3
     start=$(date +%s)
-    timeout -k 30 "$limit" sh "$root/tests/stages/$script" "$@" </dev/null 2>&1
+    timeout -k 30 "$limit" sh "$root/tests/stages/$script" "$@" </dev/null 2>&1 &
+    trap 'kill $!' HUP INT TERM   # ends what it has begun
+    wait $!
     echo "$? $limit $(($(date +%s) - start))" >"$logs/$name.status"
 }
 # tally NAME: takes the counts out of its log

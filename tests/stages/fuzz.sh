@@ -5,7 +5,7 @@
 counted 'fuzz seeds' "$python" "$root/tests/common/meson_tests.py" "$build/gcc" fuzz
 command -v clang >/dev/null 2>&1 || { skip fuzz 'no clang'; finish; }
 log=$logs/build-fuzz.log
-if ! setup "$build/fuzz" clang -Dfuzz=true -Db_lundef=false >"$log" 2>&1; then
+if ! { configure "$build/fuzz" clang -Dfuzz=true -Db_lundef=false && programs "$build/fuzz" 'tests/fuzz/fuzz_[a-z_]+'; } >"$log" 2>&1; then
     fail 'fuzz build' "$(tail -n 30 "$log")"
     finish
 fi

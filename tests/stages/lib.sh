@@ -33,12 +33,17 @@ finish() {
     exit 0
 }
 is_root() { [ "$(id -u)" = 0 ]; }
-# setup DIR COMPILER [MESON-OPTION]...: configures unless that is done, and builds
-setup() {
+# configure DIR COMPILER [MESON-OPTION]...: unless that is done
+configure() {
     dir=$1 compiler=$2; shift 2
-    if [ ! -f "$dir/build.ninja" ]; then
-        rm -rf "$dir"
-        CC=$compiler meson setup "$dir" "$root" -Dprefix="$dir/prefix" -Dlibdir=lib --buildtype=debugoptimized "$@" || return 1
-    fi
-    ninja -C "$dir"
+    [ ! -f "$dir/build.ninja" ] || return 0
+    rm -rf "$dir"
+    CC=$compiler meson setup "$dir" "$root" -Dprefix="$dir/prefix" -Dlibdir=lib --buildtype=debugoptimized "$@"
 }
+# programs DIR PATTERN: builds those of its programs whose names match, and what they need
+programs() {
+    ninja -C "$1" build.ninja || return 1
+    # shellcheck disable=SC2046
+    ninja -C "$1" $(ninja -C "$1" -t targets all | sed -nE "s#^($2): [a-z]+_LINKER.*#\1#p")
+}
+setup() { configure "$@" && ninja -C "$1"; }

@@ -3,7 +3,7 @@
 . "$root/tests/stages/lib.sh"
 case $1 in address) kinds=address,undefined ;; thread) kinds=thread ;; esac
 log=$logs/build-san-$1.log
-if ! setup "$build/san-$1" gcc -Db_sanitize="$kinds" -Db_lundef=false >"$log" 2>&1; then
+if ! { configure "$build/san-$1" gcc -Db_sanitize="$kinds" -Db_lundef=false && programs "$build/san-$1" 'tests/(unit|api)-[a-z_]+'; } >"$log" 2>&1; then
     fail "build with -fsanitize=$kinds" "$(tail -n 30 "$log")"
     finish
 fi
