@@ -139,7 +139,7 @@ class Host:
             self.window[ch] = self.window.get(ch, WINDOW) + n
         self.send(CREDIT, struct.pack("<I", n), ch)
 
-    def want(self, kind, timeout=10):
+    def want(self, kind, timeout=20):
         end = time.monotonic() + timeout
         while True:
             for i, f in enumerate(self.frames):
@@ -149,6 +149,17 @@ class Host:
                     raise Lost(f[3])
             if self.pump(end - time.monotonic()) is None and time.monotonic() >= end:
                 raise TimeoutError("no frame of type %d" % kind)
+
+    def until(self, condition, timeout=20):
+        """Takes frames in until the condition holds."""
+        end = time.monotonic() + timeout
+        while not condition():
+            if self.pump(min(0.2, end - time.monotonic())) is None and time.monotonic() >= end:
+                raise TimeoutError("what was waited for did not come")
+
+    def until_said(self, x, words, stream=1):
+        """The exec's code has got so far as to write this."""
+        self.until(lambda: words in self.data.get(x.base + stream, b""))
 
     def run_for(self, seconds):
         end = time.monotonic() + seconds
@@ -162,7 +173,7 @@ class Host:
             first = False
             room = window - self.sent.get(ch, 0)
             if b and not room:
-                if self.pump(10) is None:
+                if self.pump(20) is None:
                     raise TimeoutError("no credit")
                 continue
             n = min(len(b), room, PAYLOAD)
@@ -184,7 +195,7 @@ class Host:
         return Reply(fields)
 
     # ---- kernels
-    def start(self, kernel, kind, candidates, args, blob, env=(), template=b"", flags=0, timeout=20 * SEC, identity=(0, 0, 0, 0), wait=True):
+    def start(self, kernel, kind, candidates, args, blob, env=(), template=b"", flags=0, timeout=60 * SEC, identity=(0, 0, 0, 0), wait=True):
         ch = self.chan
         self.chan += 1
         env = list(env) or [b"PATH=/usr/local/bin:/usr/bin:/bin", b"LANG=C.UTF-8"]
@@ -194,7 +205,7 @@ class Host:
         self.start_channel = ch
         return self.ready() if wait else ch
 
-    def ready(self, timeout=20):
+    def ready(self, timeout=70):
         p = self.want(READY, timeout)[3]
         kernel, status, restored, code, sig = struct.unpack_from("<HBBii", p)
         at, out = 12 + 32, []
@@ -204,7 +215,7 @@ class Host:
             at += 2 + n
         return Reply(kernel=kernel, status=status, restored=restored, exit_code=code, signal=sig, identity=struct.unpack_from("<4Q", p, 12), path=out[0], info=out[1], text=out[2])
 
-    def exec_start(self, kernel, code, timeout=20 * SEC, grace=3 * SEC, stdin=None, token=None, prefix=b"", send_code=True, cpu=FOREVER, idle=FOREVER):
+    def exec_start(self, kernel, code, timeout=60 * SEC, grace=20 * SEC, stdin=None, token=None, prefix=b"", send_code=True, cpu=FOREVER, idle=FOREVER):
         base, self.chan = self.chan, self.chan + 3
         if self.chan > 60000:
             self.chan = 16
@@ -227,7 +238,7 @@ class Host:
             self.send(DATA, b"", base + 1, END)
         return Reply(id=eid, base=base, token=token)
 
-    def exec_wait(self, x, timeout=30):
+    def exec_wait(self, x, timeout=90):
         end = time.monotonic() + timeout
         while x.id not in self.exits:
             f = self.want(EXIT, end - time.monotonic())
@@ -237,7 +248,7 @@ class Host:
         r.update(zip(("control", "out", "err"), (bytes(self.data.get(x.base + i, b"")) for i in range(3))))
         return r
 
-    def exec(self, kernel, code, wait=30, **k):
+    def exec(self, kernel, code, wait=90, **k):
         return self.exec_wait(self.exec_start(kernel, code, **k), wait)
 
     def interrupt(self, x, hard=0):
@@ -257,7 +268,7 @@ class Host:
             self.s.close()
         return self.p.wait()
 
-    def ended(self, timeout=3):
+    def ended(self, timeout=20):
         try:
             return self.p.wait(timeout)
         except subprocess.TimeoutExpired:

@@ -70,13 +70,13 @@ def alive(mark):
 
 def there(mark, n=1):
     """A process has no command line for a moment after its exec."""
-    end = time.monotonic() + 3 * SLOW
+    end = time.monotonic() + 20 * SLOW
     while alive(mark) < n and time.monotonic() < end:
         time.sleep(0.01)
     return alive(mark) >= n
 
 
-def gone_soon(mark, timeout=3):
+def gone_soon(mark, timeout=20):
     end = time.monotonic() + timeout * SLOW
     while alive(mark) and time.monotonic() < end:
         time.sleep(0.02)
@@ -98,7 +98,7 @@ def fatal_for(send, hello=True):
             send(h)
         except BrokenPipeError:
             pass
-        h.want(GONE, 3)
+        h.want(GONE)
     except Lost as e:
         assert h.ended() is not None, "the agent goes on after a violation"
         return e.args[0] if e.args else b""
@@ -176,7 +176,7 @@ def random_orders():
         except (BrokenPipeError, Lost):
             pass
         h.s.close()
-        end = h.ended(5)
+        end = h.ended()
         assert end in (0, 1), "seed %d round %d: ended with %s" % (seed, n, end)
 
 
@@ -192,17 +192,17 @@ def windows_are_enforced():
 
     def stdin_after_end(h):
         fake(h)
-        x = h.exec_start(1, code(b"time.sleep(5)"), stdin=b"")
+        x = h.exec_start(1, code(b"time.sleep(600)"), stdin=b"")
         h.send(DATA, b"x", x.base + 1)
 
     def stdin_unannounced(h):
         fake(h)
-        x = h.exec_start(1, code(b"time.sleep(5)"))
+        x = h.exec_start(1, code(b"time.sleep(600)"))
         h.send(DATA, b"x", x.base + 1)
 
     def more_code(h):
         fake(h)
-        x = h.exec_start(1, code(b"time.sleep(5)"))
+        x = h.exec_start(1, code(b"time.sleep(600)"))
         h.send(DATA, b"x", x.base)
 
     def short_code(h):
@@ -212,19 +212,19 @@ def windows_are_enforced():
 
     def busy(h):
         fake(h)
-        h.exec_start(1, code(b"time.sleep(5)"))
+        h.exec_start(1, code(b"time.sleep(600)"))
         h.exec_start(1, code(b"1"))
 
     def credit(h):
         fake(h)
-        x = h.exec_start(1, code(b"time.sleep(5)"))
+        x = h.exec_start(1, code(b"time.sleep(600)"))
         h.credit(x.base, 1)
 
     def flood(h):
         fake(h)
         base = h.chan
         h.chan += 3
-        c = code(b"time.sleep(9)")
+        c = code(b"time.sleep(600)")
         h.raw(h.frame(EXEC, struct.pack("<16sHHIIIQQI", b"i" * 16, 1, base, 1, 1, 7, FOREVER, 0, len(c)) + text(b"") + struct.pack("<QQQHH", FOREVER, FOREVER, FOREVER, 24, 80)) + h.frame(DATA, c, base, END))
         for _ in range(8):
             h.send(DATA, b"x" * 60000, base + 1)
@@ -250,8 +250,7 @@ def end_of_stream():
     m = mark()
     h = Session()
     x = h.run_start(b"subprocess.Popen(['sleep','%s']); time.sleep(60)" % m.encode())
-    h.run_for(0.3)
-    assert alive(m)
+    assert there(m)
     h.s.close()
     assert h.ended() == 0 and gone_soon(m)
 
@@ -281,16 +280,21 @@ def bye():
 
 @test
 def lease():
-    h = Session(start=False, lease=SEC // 2)
-    for _ in range(4):
+    h = Session(start=False, lease=2 * SEC)
+    for _ in range(10):
         time.sleep(0.25)
         h.send(NOP)
     t = time.monotonic()
-    assert h.ended(3) == 0 and 0.2 < time.monotonic() - t < 1.5 * SLOW
+    assert h.ended() == 0 and 1.5 < time.monotonic() - t < 2 + SLOW
     h.s.close()
-    h = Session(lease=SEC // 2)
-    assert h.run(b"time.sleep(1.2)").how == FINAL  # the lease is longer while an exec runs
-    assert h.ended(3) == 0
+    h = Session(start=False, lease=SEC)
+    fake(h, wait=False)
+    while not h.frames:  # nor does it end while a kernel starts
+        h.send(NOP)
+        h.pump(0.1)
+    assert h.ready().status == 1
+    assert h.run(b"time.sleep(1.5)").how == FINAL  # the lease is longer while an exec runs
+    assert h.ended() == 0
     h.s.close()
 
 
@@ -375,8 +379,7 @@ def start_is_done_as_the_user():
 def cached_code_passes_with_credit():
     with Session(start=False, auto=False) as h:
         ch = fake(h, flags=2, wait=False)
-        h.run_for(0.5)
-        assert len(h.data[ch]) == 120016 and not h.auto  # within the first window
+        h.until(lambda: len(h.data.get(ch, b"")) == 120016)  # within the first window
         assert h.ready().status == 1
         assert h.data[ch][16:] == b"cached" * 20000
 
@@ -393,7 +396,7 @@ def early_exec_waits():
         t = time.monotonic()
         x = h.exec_start(2, code(b"1"), timeout=SEC // 2)
         r = h.exec_wait(x)
-        assert r.how == KILLED and not r.flags & 2 and r.interrupted == 1 and r.kernel_state == PROVEN and time.monotonic() - t < 2 * SLOW, r
+        assert r.how == KILLED and not r.flags & 2 and r.interrupted == 1 and r.kernel_state == PROVEN and time.monotonic() - t < 5 * SLOW, r
         assert h.ready().status == 6
         h.start(3, PASSED, [b"python3"], [b"-c", b"import sys; sys.exit(1)"], b"", wait=False)
         r = h.exec(3, code(b"1"))
@@ -414,11 +417,13 @@ def sixteen_kernels():
             assert h.exec_wait(x).out == b"%d\n" % i
         assert h.stop(107) == (107, 1)
         assert h.start(200, PASSED, [b"python3"], BOOT, FAKE).status == 1
-        t = time.monotonic()
+        took = []
         for i in range(16):
             if i != 7:
+                t = time.monotonic()
                 assert h.stop(100 + i) == (100 + i, 1)
-        assert time.monotonic() - t < 3 * SLOW
+                took.append(time.monotonic() - t)
+        assert sorted(took)[4] < 0.2 * SLOW, took
 
 
 # ---------------------------------------------------------------- execs
@@ -489,9 +494,10 @@ def stdin_of_an_exec():
         c = code(b"time.sleep(0.3); print('done', flush=True)")
         h.raw(h.frame(EXEC, struct.pack("<16sHHIIIQQI", b"j" * 16, 1, base, 1, 1, 9, FOREVER, 0, len(c)) + text(b"") + struct.pack("<QQQHH", FOREVER, FOREVER, FOREVER, 24, 80)) + h.frame(DATA, c, base, END) + h.frame(DATA, b"x" * 65000, base + 1) + h.frame(DATA, b"y" * 65000, base + 1))
         r = h.exec_wait(Reply(id=b"j" * 16, base=base))
-        assert r.how == FINAL and r.out == b"done\n" and time.monotonic() - t < 3 * SLOW
+        assert r.how == FINAL and r.out == b"done\n" and time.monotonic() - t < 10 * SLOW
         # closed by the reader while more comes
-        x = h.run_start(b"os.close(0); time.sleep(0.4)", stdin=b"z" * 500000)
+        x = h.run_start(b"told = []; signal.signal(2, lambda *a: told.append(1)); os.close(0)\nwhile not told: time.sleep(0.01)", stdin=b"z" * 500000)
+        h.interrupt(x)
         assert h.exec_wait(x).status == OK
 
 
@@ -510,7 +516,7 @@ def kernel_ends_by_itself():
         m = mark()
         r = h.run(b"print('before', flush=True); subprocess.Popen(['sleep', '%s']); os._exit(137)" % m.encode())
         assert (r.how, r.exit_code, r.signal, r.kernel_state, r.out, r.flags) == (DIED, 137, 0, PROVEN, b"before\n", 2), r
-        assert gone_soon(m, 0.5)
+        assert gone_soon(m)
         assert h.run(b"1").how == NOT_RUN
         assert fake(h).status == 1
         r = h.run(b"os.kill(os.getpid(), 11)")
@@ -519,12 +525,12 @@ def kernel_ends_by_itself():
         # a grandchild that holds control open makes no difference
         t = time.monotonic()
         r = h.run(b"pid = os.fork()\nif not pid: time.sleep(60)\nos._exit(9)")
-        assert r.how == DIED and r.exit_code == 9 and time.monotonic() - t < 2 * SLOW, r
+        assert r.how == DIED and r.exit_code == 9 and time.monotonic() - t < 10 * SLOW, r
         assert fake(h).status == 1
         # final, then death at once
         r = h.run(b"put('f', b'{}', token=token, status=1); os._exit(3)")
         assert r.how == FINAL and r.kernel_state in (ALIVE, PROVEN), r
-        h.run_for(0.05)
+        assert h.run(b"1").how in (NOT_RUN, DIED)  # the agent may not have heard of it yet
         assert h.run(b"1").how == NOT_RUN
         assert fake(h).status == 1
         # half a frame, then death
@@ -532,9 +538,11 @@ def kernel_ends_by_itself():
         assert (r.how, r.exit_code) == (DIED, 4) and r.control.endswith(b'{"half'), r
         # dies while idle
         assert fake(h).status == 1
-        h.run(b"threading.Timer(0.2, lambda: os._exit(1)).start()")
-        h.run_for(0.6)
-        assert h.run(b"1").how == NOT_RUN
+        x = h.run_start(b"kept = os.dup(1); threading.Timer(0.2, lambda: (os.write(kept, b'ends'), os._exit(1))).start()")
+        h.exec_wait(x)
+        h.until(lambda: h.seen_late)
+        h.run_for(0.2)
+        assert h.run(b"1").how in (NOT_RUN, DIED) and h.run(b"1").how == NOT_RUN
         r = h.start(1, PASSED, [b"python3"], BOOT, FAKE)
         assert r.status == 1 and h.run(b"1").how == FINAL
 
@@ -557,13 +565,13 @@ def garbage_from_the_kernel():
                                b"put('r', b'{}', token=token); time.sleep(60)",
                                b"ctl.close(); os.closerange(3, 256); time.sleep(60)")):
             t = time.monotonic()
-            r = h.run(c, timeout=30 * SEC)
-            assert r.how == PROTOCOL and r.kernel_state == PROVEN and time.monotonic() - t < 2 * SLOW, (c, r)
+            r = h.run(c)
+            assert r.how == PROTOCOL and r.kernel_state == PROVEN and time.monotonic() - t < 10 * SLOW, (c, r)
             assert h.run(b"1").how == NOT_RUN
             assert fake(h).status == 1
         # words sent between execs answer nothing
-        h.run(b"threading.Timer(0.1, lambda: put('f', b'{}', token=token, status=1)).start()")
-        h.run_for(0.4)
+        h.run(b"kept = os.dup(1); threading.Timer(0.1, lambda: (put('f', b'{}', token=token, status=1), os.write(kept, b'sent'))).start()")
+        h.until(lambda: h.seen_late)
         r = h.run(b"1")
         assert r.how == PROTOCOL and not r.flags & 2 and r.kernel_state == PROVEN, r
 
@@ -581,7 +589,6 @@ def get(n):
     return b
 """.replace(b"orig = get", b"import __main__, struct; orig = __main__.get").replace(b"def get", b"def bad") + b"__main__.get = bad\n")
         x = h.run_start(b"1" + b" " * 300000, send_code=False)
-        h.run_for(0.2)
         r = h.exec_wait(x)
         assert r.how == PROTOCOL and not r.flags & 2, r
 
@@ -679,15 +686,13 @@ def a_put_that_stands_still():
 def withheld_credit():
     with Session(auto=False) as h:
         x = h.run_start(b"t = b'0123456789abcdef' * 4096\nfor i in range(20): os.write(1, t)")
-        h.run_for(0.5)
-        assert len(h.data[x.base + 1]) == WINDOW
+        h.until(lambda: len(h.data.get(x.base + 1, b"")) == WINDOW)
         y = fake(h, 2)
         assert y.status == 1
         x2 = h.exec_start(2, code(b"print(2, flush=True)"))
         assert h.exec_wait(x2).out == b"2\n"  # another kernel is not held up
         h.credit(x.base + 1, 1000)
-        h.run_for(0.2)
-        assert len(h.data[x.base + 1]) == WINDOW + 1000
+        h.until(lambda: len(h.data[x.base + 1]) == WINDOW + 1000)
         h.auto = True
         h.credit(x.base + 1, WINDOW)
         r = h.exec_wait(x)
@@ -695,8 +700,9 @@ def withheld_credit():
         # the drain at the end waits for credit too
         h.auto = False
         x = h.run_start(b"for i in range(2): os.write(1, b'x' * 65536)\nos.write(1, b'y' * 60000)")
-        h.run_for(0.4)
-        assert len(h.data[x.base + 1]) == WINDOW and not h.frames
+        h.until(lambda: len(h.data.get(x.base + 1, b"")) == WINDOW)
+        h.run_for(0.2)
+        assert not h.frames
         h.credit(x.base + 1, 50000)
         h.run_for(0.2)
         assert not h.frames
@@ -705,17 +711,17 @@ def withheld_credit():
         assert r.how == FINAL and len(r.out) == WINDOW + 60000
         # a stop does not wait for it
         x = h.run_start(b"while 1: os.write(1, b'x' * 65536)")
-        h.run_for(0.3)
+        h.until(lambda: len(h.data.get(x.base + 1, b"")) == WINDOW)
         t = time.monotonic()
-        assert h.stop(1) == (1, 1) and time.monotonic() - t < 1 * SLOW
+        assert h.stop(1) == (1, 1) and time.monotonic() - t < 5 * SLOW
         assert h.exec_wait(x).how == STOPPED
 
 
 @test
 def interrupt_through_a_flood():
     with Session(auto=False) as h:
-        x = h.run_start(b"while 1: os.write(1, b'x' * 65536); os.write(2, b'y' * 999)", grace=SEC)
-        h.run_for(0.3)
+        x = h.run_start(b"while 1: os.write(1, b'x' * 65536); os.write(2, b'y' * 999)")
+        h.until(lambda: len(h.data.get(x.base + 1, b"")) == WINDOW)
         h.interrupt(x)
         h.auto = True
         for i in (1, 2):
@@ -728,8 +734,7 @@ def interrupt_through_a_flood():
 def control_flood():
     with Session(auto=False) as h:
         x = h.run_start(b"for i in range(200): put('d', b'{}', b'z' * 20000, token=token)")
-        h.run_for(0.4)
-        assert len(h.data[x.base]) == WINDOW
+        h.until(lambda: len(h.data.get(x.base, b"")) == WINDOW)
         h.auto = True
         h.credit(x.base, WINDOW)
         r = h.exec_wait(x)
@@ -750,7 +755,7 @@ def host_that_reads_nothing():
         t.start()
         time.sleep(0.3)
         while sum(f[0] == GONE for f in h.frames[-1:]) == 0 or len(h.frames) < 20000:
-            assert h.pump(5)
+            assert h.pump(20)
         t.join()
 
 
@@ -758,7 +763,7 @@ def host_that_reads_nothing():
 def throughput():
     with Session() as h:
         t = time.monotonic()
-        r = h.run(b"t = b'x' * 65536\nfor i in range(3200): os.write(1, t)")
+        r = h.run(b"t, left = b'x' * 65536, 3200 * 65536\nwhile left: left -= os.write(1, t[:left])")
         t = time.monotonic() - t
         assert len(r.out) == 3200 * 65536
         print("   200 MiB in %.2f s" % t)
@@ -768,14 +773,19 @@ def throughput():
 @test
 def deadline_and_interrupt():
     with Session() as h:
-        r = h.run(b"time.sleep(30)", timeout=SEC // 3)
-        assert (r.how, r.status, r.interrupted, r.kernel_state) == (FINAL, INTERRUPTED, 1, ALIVE) and 0.33 < r.wall / SEC < 0.33 + SLOW, r
-        x = h.run_start(b"try: time.sleep(30)\nexcept BaseException: print('caught', flush=True)")
-        h.run_for(0.2)
+        walls = []
+        for _ in range(3):
+            r = h.run(b"time.sleep(600)", timeout=SEC // 3)
+            assert (r.how, r.status, r.interrupted, r.kernel_state) == (FINAL, INTERRUPTED, 1, ALIVE) and 0.33 < r.wall / SEC, r
+            walls.append(r.wall / SEC)
+        assert min(walls) < 0.33 + SLOW, walls
+        x = h.run_start(b"try:\n  print('up', flush=True); time.sleep(600)\nexcept BaseException: print('caught', flush=True)")
+        h.until_said(x, b"up")
         h.interrupt(x)
         r = h.exec_wait(x)
-        assert (r.how, r.status, r.interrupted, r.out) == (FINAL, OK, 4, b"caught\n"), r
-        r = h.run(b"signal.signal(2, signal.SIG_DFL); time.sleep(30)", timeout=SEC // 4)
+        assert (r.how, r.status, r.interrupted, r.out) == (FINAL, OK, 4, b"up\ncaught\n"), r
+        h.run(b"signal.signal(2, signal.SIG_DFL); signal.signal = lambda *a: None")
+        r = h.run(b"time.sleep(600)", timeout=SEC // 4)
         assert (r.how, r.signal, r.interrupted) == (DIED, 2, 1), r
 
 
@@ -798,21 +808,25 @@ if not os.fork():
 print('up', flush=True)
 while 1: time.sleep(1)
 """ % ((m.encode(),) * 3)
-        r = h.run(c, timeout=SEC // 2, grace=SEC)
-        assert r.out == b"up\n" and r.how == KILLED and r.kernel_state == PROVEN and r.signal == 9 and r.interrupted == 1, r
-        assert 1.2 < r.wall / SEC < 1.2 + SLOW, r.wall
+        x = h.run_start(c, grace=SEC)
+        h.until_said(x, b"up\n")
+        t = time.monotonic()
+        h.interrupt(x)
+        r = h.exec_wait(x)
+        assert r.out == b"up\n" and r.how == KILLED and r.kernel_state == PROVEN and r.signal == 9 and r.interrupted == 4, r
+        assert 0.8 < time.monotonic() - t < 1 + 2 * SLOW, time.monotonic() - t
         assert alive(m) == 0
         assert fake(h).status == 1
-        x = h.run_start(b"signal.signal(2, signal.SIG_IGN); time.sleep(60)", grace=20 * SEC)
-        h.run_for(0.2)
+        x = h.run_start(b"signal.signal(2, signal.SIG_IGN); print('up', flush=True); time.sleep(600)", grace=60 * SEC)
+        h.until_said(x, b"up\n")
         h.interrupt(x)
         h.run_for(0.2)
         t = time.monotonic()
         h.interrupt(x)  # the second one skips the grace
         r = h.exec_wait(x)
-        assert r.how == KILLED and time.monotonic() - t < SLOW and r.interrupted == 4, r
+        assert r.how == KILLED and time.monotonic() - t < 10 * SLOW and r.interrupted == 4, r
         assert fake(h).status == 1
-        x = h.run_start(b"time.sleep(60)", grace=20 * SEC)
+        x = h.run_start(b"time.sleep(600)", grace=60 * SEC)
         h.run_for(0.1)
         h.interrupt(x, hard=1)
         assert h.exec_wait(x).how == KILLED
@@ -827,15 +841,22 @@ signal.signal(2, lambda *a: None)
 p = subprocess.Popen(['python3', '-c', "import signal,time\\nsignal.signal(2, lambda *a: None)\\nprint('r', flush=True)\\nwhile 1: time.sleep(9)"])
 print('code', p.wait(), flush=True)
 """
+        x = h.run_start(c, grace=6 * SEC)
+        h.until_said(x, b"r\n")
         t = time.monotonic()
-        r = h.run(c, timeout=SEC, grace=3 * SEC)
-        assert r.how == FINAL and b"code -15" in r.out and 2.4 < time.monotonic() - t < 2.6 + SLOW, r
+        h.interrupt(x)
+        r = h.exec_wait(x)
+        assert r.how == FINAL and b"code -15" in r.out and 2.9 < time.monotonic() - t < 3.1 + 2 * SLOW, r
         # started by an earlier exec: left alone; so is what ignores SIGINT
         m = mark()
         h.run(b"bg = subprocess.Popen(['sleep', '%s'], stdout=2)" % m.encode())
         time.sleep(0.05)
-        r = h.run(b"ig = subprocess.Popen(['sh', '-c', 'trap \"\" INT; sleep %s; :']); time.sleep(30)" % m.encode(), timeout=SEC // 2)
-        assert r.status == INTERRUPTED and there(m, 2), alive(m)
+        x = h.run_start(b"ig = subprocess.Popen(['sh', '-c', 'trap \"\" INT; echo up; sleep %s; :']); time.sleep(600)" % m.encode())
+        h.until_said(x, b"up\n")
+        assert there(m, 3)  # the shell and both sleeps
+        h.interrupt(x)
+        r = h.exec_wait(x)
+        assert r.status == INTERRUPTED and alive(m) == 3, alive(m)
         assert h.stop(1) == (1, 1) and alive(m) == 0
 
 
@@ -880,7 +901,7 @@ def packets():
     """A pipe whose writer made packets (O_DIRECT) gives one a read: all that was there at the end belongs to the exec."""
     with Session(auto=False) as h:
         x = h.run_start(b"import fcntl; os.write(1, b'x' * %d); fcntl.fcntl(1, fcntl.F_SETFL, os.O_DIRECT)\nfor i in range(12): os.write(1, b'%%d;' %% i)" % WINDOW)
-        h.run_for(0.3 * SLOW)
+        h.until(lambda: len(h.data.get(x.base + 1, b"")) == WINDOW and b"f" in h.data.get(x.base, b""))
         h.credit(x.base + 1, WINDOW)
         r = h.exec_wait(x)
         assert r.out == b"x" * WINDOW + b"".join(b"%d;" % i for i in range(12)), r.out[WINDOW:]
@@ -927,8 +948,7 @@ def an_end_that_waits_for_room():
             h.send(NOP)
             r = h.exec_wait(x, 10 * SLOW)
             assert (r.how, r.status, r.interrupted, len(r.out)) == (FINAL, OK, 0, WINDOW), r
-            h.run_for(0.1)
-            assert sum(len(l[3]) for l in h.seen_late) == 1000, h.seen_late
+            h.until(lambda: sum(len(l[3]) for l in h.seen_late) == 1000)
             h.seen_late.clear()
             h.credit(1, 1000)
 
@@ -946,6 +966,20 @@ def frames_with_descriptors():
         assert h.exec(1, b"echo $x").out == b"1\n"
 
 
+def stopped(root):
+    """Whether a process below this one is stopped."""
+    todo = [root]
+    while todo:
+        pid = todo.pop()
+        try:
+            todo += [int(p) for p in open("/proc/%d/task/%d/children" % (pid, pid)).read().split()]
+            if open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[0] == "T":
+                return True
+        except OSError:
+            pass
+    return False
+
+
 @test
 def pipes_that_nobody_opened():
     """An exec that ends before its shell opened the streams leaves no descriptor behind."""
@@ -956,7 +990,7 @@ def pipes_that_nobody_opened():
         count = []
         for _ in range(4):
             h.exec(1, b"(sleep 0.1; kill -STOP $$) & :")
-            h.run_for(0.3 * SLOW)
+            h.until(lambda: stopped(h.p.pid))
             r = h.exec(1, b"echo", timeout=SEC // 10, grace=SEC // 10)
             assert r.how == KILLED, r
             try:
@@ -969,28 +1003,28 @@ def pipes_that_nobody_opened():
 @test
 def late_output():
     with Session() as h:
-        x = h.run_start(b"threading.Timer(0.2, lambda: (os.write(o, b'late'), os.close(o))).start(); o = os.dup(1)")
+        x = h.run_start(b"go = threading.Event(); o = os.dup(1); late = threading.Thread(target=lambda: (go.wait(), os.write(o, b'late'), os.close(o))); late.start()")
         h.exec_wait(x)
-        r = h.run(b"time.sleep(0.5); print('second', flush=True)")
+        r = h.run(b"go.set(); late.join(); print('second', flush=True)")
+        h.until(lambda: h.seen_late)
         assert r.out == b"second\n" and h.seen_late == [(x.id, 1, 0, b"late")], h.seen_late
         # a window, then counting; the writer is never held up
         h.seen_late.clear()
-        x = h.run_start(b"p = subprocess.Popen(['python3', '-c', \"import os\\nfor i in range(40): os.write(2, b'x' * 50000)\"])")
+        x = h.run_start(b"p = subprocess.Popen(['python3', '-c', \"import os\\nos.read(0, 1)\\nfor i in range(40): os.write(2, b'x' * 50000)\"], stdin=subprocess.PIPE)")
         h.exec_wait(x)
-        end = time.monotonic() + 5 * SLOW
+        h.run(b"p.stdin.close()")
+        end = time.monotonic() + 20 * SLOW
         while h.run(b"print(p.poll(), flush=True)").out == b"None\n":
             assert time.monotonic() < end, "held up"
             h.run_for(0.05)
         got = sum(len(l[3]) for l in h.seen_late)
         assert got <= LATE_WINDOW and all(l[:2] == (x.id, 2) for l in h.seen_late)
         h.credit(1, 65536)
-        h.run_for(0.3)
-        assert sum(len(l[3]) + l[2] for l in h.seen_late) >= 40 * 50000 - 131072, h.seen_late
+        h.until(lambda: sum(len(l[3]) + l[2] for l in h.seen_late) >= 40 * 50000 - 131072)
         # in total nothing is unaccounted for
         h.run_for(0.3)
         h.credit(1, 65536)
-        h.run_for(0.3)
-        assert sum(len(l[3]) + l[2] for l in h.seen_late) == 40 * 50000
+        h.until(lambda: sum(len(l[3]) + l[2] for l in h.seen_late) == 40 * 50000)
 
 
 @test
@@ -1008,8 +1042,7 @@ for f in held:
     except OSError: n += 1
 print(n, flush=True)""")
         assert 300 <= int(r.out) <= 360, r.out
-        h.run_for(0.2)
-        assert len(h.seen_late) == 600 - int(r.out)
+        h.until(lambda: len(h.seen_late) == 600 - int(r.out))
 
 
 # ---------------------------------------------------------------- usage
@@ -1036,7 +1069,7 @@ def memory_watch():
         t = time.monotonic()
         r = h.run(b"subprocess.Popen(['sleep', '%s']); p = subprocess.Popen(['python3', '-c', 'b = bytearray(400 << 20); import time; time.sleep(60)']); p.wait()" % m.encode())
         assert r.how == KILLED and r.flags & 1 and r.limits & 1 and r.kernel_state == PROVEN and r.peak > 300 << 20, r
-        assert time.monotonic() - t < 3 * SLOW and gone_soon(m, 1)
+        assert time.monotonic() - t < 10 * SLOW and gone_soon(m)
         # shared memory counts, but once for all that map it, and so does what a fork left shared
         fill = b"import mmap; m = mmap.mmap(-1, %d << 20)\nfor i in range(0, len(m), 4096): m[i] = 1\n"
         assert fake(h).status == 1
@@ -1048,7 +1081,7 @@ def memory_watch():
         # only background processes
         assert fake(h).status == 1
         h.run(b"p = subprocess.Popen(['python3', '-c', 'import time; time.sleep(0.3); b = bytearray(400 << 20); time.sleep(60)', '%s'])" % m.encode())
-        assert gone_soon(m, 4)
+        assert gone_soon(m)
 
 
 # ---------------------------------------------------------------- real drivers
@@ -1095,7 +1128,7 @@ def real_node():
         assert r.how == FINAL and r.out == b"hey\n", r
         t = time.monotonic()
         r = real_exec(h, 1, b"require('fs').readFileSync(0, 'utf8')", stdin=b"some input" * 20000)
-        assert r.status == OK and time.monotonic() - t < 3 * SLOW, r
+        assert r.status == OK and time.monotonic() - t < 10 * SLOW, r
         r = real_exec(h, 1, b"while (true) {}", timeout=SEC // 2)
         assert r.status == INTERRUPTED and real_exec(h, 1, b"1").status == OK
 
@@ -1111,7 +1144,7 @@ def real_bash():
         assert h.exec(1, b"echo $x; cat", stdin=b"in\n" * 50000).out == b"1\n" + b"in\n" * 50000
         assert h.exec(1, b'echo "$A"', prefix=b"A='q r' ").out == b"q r\n"
         # a FIFO that is opened once more when its writer is gone would wait for the next one
-        assert h.exec(1, b"cat /dev/stdin; sleep 0.1; cat /dev/stdin - | wc -c", stdin=b"in\n", timeout=5 * SEC).out == b"in\n0\n"
+        assert h.exec(1, b"cat /dev/stdin; sleep 0.1; cat /dev/stdin - | wc -c", stdin=b"in\n").out == b"in\n0\n"
         # what the user can fill of the agent's directory is not what the next exec needs
         assert b"denied" in h.exec(1, b"echo >> $BASH_SOURCE").err or os.geteuid() != 0
         r = h.exec(1, b"exit 4")
@@ -1121,7 +1154,7 @@ def real_bash():
         r = h.exec(1, b"set -e; false")
         assert (r.how, r.exit_code, r.kernel_state) == (DIED, 1, ALIVE), r
         r = h.exec(1, b"echo again $x")
-        assert r.how == FINAL and r.out == b"again 1\n" and alive(m) == 1, r
+        assert r.how == FINAL and r.out == b"again 1\n" and there(m) and alive(m) == 1, r
         r = h.exec(1, b"trap '' INT; while :; do :; done", timeout=SEC // 2, grace=SEC // 2)
         assert r.how == KILLED and r.kernel_state == PROVEN and alive(m) == 0, r
         r = h.start(1, SCRIPT, [b"bash"], [b"--noprofile", b"--norc", b"/dev/fd/4"], d, template=t)
