@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+import urllib.parse
 
 sys.dont_write_bytecode = True
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -95,11 +96,11 @@ class Call:
             self.free()
 
     def wait(self, seconds=60, on_event=None):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * SLOW
         while not self.drain(on_event):
             if time.monotonic() > end:
                 self.free()
-                raise Failure('a call was not through within %g s' % seconds)
+                raise Failure('a call was not through within %g s' % (seconds * SLOW))
             self.host.check(self.lib.interp_call_wait, self.handle, 1000, 0)
         self.finish()
         return self.events
@@ -189,9 +190,7 @@ class Bench:
         return name
 
     def members(self, **more):
-        m = {'backend': self.backend, 'endpoint': self.endpoint, 'image': IMAGE}
-        if SLOW > 4:                        # an emulated machine: an engine that takes longer than a close waits leaves its answer unheard
-            m['close_timeout_ms'] = int(5000 * SLOW)
+        m = {'backend': self.backend, 'endpoint': self.endpoint, 'image': IMAGE, 'close_timeout_ms': 60000}   # a container that a slow engine had not removed in time would be left
         m.update((k.replace('__', '.'), v) for k, v in more.items())
         return {k: v for k, v in m.items() if v is not None}
 
@@ -213,16 +212,17 @@ class Bench:
         s.close()
         raise Failure('it opened')
 
-    def containers(self, label=None):
-        """Containers of this library's: {name: labels}."""
-        filters = json.dumps({'label': [label or 'io.libinterp.kind']})
-        import urllib.parse
-        end = time.monotonic() + 10 * SLOW
+    def containers(self, label='io.libinterp.kind'):
+        """Containers of this library's, with label None all: {name: labels}."""
+        filters = urllib.parse.quote(json.dumps({'label': [label]} if label else {}))
+        # Podman's other list fails while one of them is on its way out
+        path = '/v4.0.0/libpod/containers/json?all=true&filters=' if self.backend == 'podman' else '/containers/json?all=1&filters='
+        end = time.monotonic() + 20 * SLOW
         while True:
             try:
-                found = self.engine.json('GET', '/containers/json?all=1&filters=%s' % urllib.parse.quote(filters)) or []
+                found = self.engine.json('GET', path + filters) or []
                 break
-            except RuntimeError as e:      # Podman, while one of them is on its way out
+            except RuntimeError as e:
                 if 'container not known' not in str(e) and 'no container with' not in str(e):
                     raise
                 want(time.monotonic() < end, 'the containers can not be listed: %s', e)

@@ -41,11 +41,16 @@ def labels(b, name):
     return b.containers()[name]
 
 
+ours = {}
+
+
 def made(b, **changes):
     """A container with a name and the labels of this library: its name."""
     name = 'libinterp-' + os.urandom(12).hex() + ('-helper' if changes.get('kind') == 'helper' else '')
-    with b.open() as s:
-        base = dict(labels(b, s.info()['reached']['container']), **{'io.libinterp.name': name})
+    if not ours:
+        with b.open() as s:
+            ours.update(labels(b, s.info()['reached']['container']))
+    base = dict(ours, **{'io.libinterp.name': name})
     for k, v in changes.items():
         if v is None:
             base.pop('io.libinterp.' + k, None)
@@ -104,7 +109,7 @@ def test_killed_host_that_had_forked(b):
             body += ("r, c = _P(), _P(); h = b.host\nh.check(h.lib.interp_request_new, h.ctx, ctypes.byref(r)); j = b'{\"language\":\"python\",\"stream\":1}'\n"
                      "h.check(h.lib.interp_request_set_json, r, j, len(j)); k = b'print(\"x\"*50000000)'\nh.check(h.lib.interp_request_set_code, r, k, len(k))\n"
                      "h.check(h.lib.interp_session_exec_start, s.handle, r, ctypes.byref(c))\nimport time\nfor i in range(20): h.check(h.lib.interp_call_wait, c, 50, 0)\n")
-        body += "p = os.fork()\nif p == 0:\n  import time; time.sleep(30); os._exit(0)\nprint(p, flush=True); sys.stdin.read()"
+        body += "p = os.fork()\nif p == 0:\n  import time; time.sleep(600); os._exit(0)\nprint(p, flush=True); sys.stdin.read()"
         p = child(b, body)
         grandchild = 0
         try:
@@ -157,7 +162,7 @@ def test_foreign(b):
         b.engine.json('POST', '/volumes/create', {'Name': 'other-%d' % os.getpid(), 'Labels': {'io.libinterp.kind': 'agent', 'io.libinterp.pid': str(dead.pid)}})
         volumes.append('other-%d' % os.getpid())
         removed = b.host.gc(b.members())
-        there = {(c['Names'] or [c['Id']])[0].lstrip('/') for c in b.engine.json('GET', '/containers/json?all=1')}
+        there = set(b.containers(None))
         want(set(names) <= there, 'gc removed %s (%s)', set(names) - there, removed)
         there = {v['Name'] for v in b.engine.json('GET', '/volumes')['Volumes'] or []}
         want(set(volumes) <= there, 'gc removed %s', set(volumes) - there)
@@ -182,7 +187,7 @@ def test_what_is_dead(b):
         volume = 'libinterp-agent-%s' % ('1' * 64)
         b.engine.json('POST', '/volumes/create', {'Name': volume, 'Labels': dict(base, **{'io.libinterp.kind': 'agent'})})
         removed = b.host.gc(b.members())
-        there = {(c['Names'] or [c['Id']])[0].lstrip('/') for c in b.engine.json('GET', '/containers/json?all=1')}
+        there = set(b.containers(None))
         want(not set(names) & there, 'gc left %s', set(names) & there)
         want(('volume', volume) in removed, 'gc left the volume: %s', removed)
         want(not b.host.gc(b.members()), 'a second gc found more')
@@ -197,8 +202,7 @@ def test_running_of_another_boot(b):
     name = made(b, boot='00000000-0000-0000-0000-000000000000')
     try:
         b.engine.call('DELETE', '/containers/' + name)
-        with b.open() as s:
-            base = dict(labels(b, s.info()['reached']['container']), **{'io.libinterp.boot': '00000000-0000-0000-0000-000000000000', 'io.libinterp.name': name})
+        base = dict(ours, **{'io.libinterp.boot': '00000000-0000-0000-0000-000000000000', 'io.libinterp.name': name})
         b.engine.json('POST', '/containers/create?name=' + name, {'Image': 'interp-test:latest', 'Cmd': ['sleep', '100'], 'Labels': base, 'HostConfig': {
             'NetworkMode': 'none', 'Ulimits': [{'Name': 'nofile', 'Soft': 1024, 'Hard': 1024}, {'Name': 'nproc', 'Soft': 4096, 'Hard': 4096}]}})
         status, _, data = b.engine.call('POST', '/containers/%s/start' % name)
@@ -216,7 +220,7 @@ def test_running_of_another_boot(b):
 def test_half_opened(b):
     """A host killed at any time of its first open."""
     for ms in (30, 60, 90, 150, 250, 400, 600):
-        p = child(b, "import signal\nsignal.setitimer(signal.ITIMER_REAL, %f)\nsignal.signal(signal.SIGALRM, signal.SIG_DFL)\nprint('go', flush=True)\nb.open()\nprint('open', flush=True); sys.stdin.read()" % (ms / 1e3))
+        p = child(b, "import signal\nprint('go', flush=True)\nsignal.setitimer(signal.ITIMER_REAL, %f)\nb.open()\nprint('open', flush=True); sys.stdin.read()" % (ms / 1e3))
         line(p)
         p.wait()
         end(p)

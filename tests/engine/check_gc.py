@@ -138,8 +138,18 @@ def test_list_that_stumbles(b):
             h.gc(b.members(endpoint=f.endpoint, image=None))
             want(False, 'it ended well')
         except InterpError as e:
-            want(e.facts['reason'] == 'engine-refused' and 'not known' in e.facts['message'], '%s', e)
+            want(e.facts['reason'] == 'engine-refused' and 'not known' in e.facts['message'] and 'podman rm' in e.facts['remedy'], '%s', e.facts)
         want(1 < len(f.requests) < 12, 'it asked %s', f.requests)
+
+
+def test_list_that_podman_alone_gives(b):
+    """Half a container makes Podman's list in Docker's words fail for good; its own has names without a slash, and times as texts."""
+    own = [dict(listed(i, names=[name]), Created='2026-01-01T00:00:00Z') for i, name in ((1, 'libinterp-%024x' % 1), (2, 'my_database'))]
+    version = 200, {'ApiVersion': '1.41', 'MinAPIVersion': '1.12', 'Arch': 'amd64', 'Os': 'linux', 'Version': '4.3.1', 'Components': [{'Name': 'Podman Engine'}]}
+    with Fake({'GET /version': version, 'GET /containers/json.all=true': (200, own), 'GET /containers/json': (500, {'message': 'container not known'}), 'DELETE': (204, b'')}) as f, Host() as h:
+        removed = [int(n, 16) for _, n in h.gc(b.members(endpoint=f.endpoint, image=None))]
+        want(removed == [1], 'removed %s', removed)
+        want(any(p.startswith('/v4.0.0/libpod/containers/json?') and 'io.libinterp.kind' in p for _, p in f.requests), 'it asked %s', f.requests)
 
 
 def test_helper_that_stayed(b):

@@ -9,7 +9,7 @@ static void ask(struct interp__box *b)
     b->retry_at = INTERP__NEVER;
     b->end_tries++;
     snprintf(path, sizeof path, "%s/containers/%s?force=1&v=1", b->prefix, b->helper_made ? b->helper : b->name);
-    if (interp__rest_call(&b->rest, "DELETE", path, NULL, 0, NULL, ENGINE_CALL_MS))
+    if (interp__rest_call(&b->rest, "DELETE", path, NULL, 0, NULL, ENGINE_END_MS))
         b->retry_at = interp__after(interp__now(), UINT64_C(100000000));
 }
 

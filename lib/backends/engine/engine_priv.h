@@ -13,10 +13,12 @@
 #define ENGINE_API_MAX 44u             /* 1.44: the newest that we were written for, the oldest that Docker 29 takes */
 #define ENGINE_CALL_MS 30000u          /* an ordinary call */
 #define ENGINE_REMOVE_MS 10000u        /* gc's removal of one container, beside which others wait */
+#define ENGINE_END_MS 120000u          /* a removal at the end of a sandbox, which the core bounds by itself: one that is cut may leave half a container in Podman */
 #define ENGINE_CONNECT_MS 5000u
 #define ENGINE_ANSWER_MAX (4u << 20)   /* bytes of one answer; `info` of a busy Podman has 20 KB */
 #define ENGINE_LIST_MAX (16u << 20)    /* bytes of a list of containers: some 12,000 */
 #define ENGINE_LABEL "io.libinterp."
+#define ENGINE_LIBPOD "/v4.0.0/libpod"   /* Podman's own API, beside the one that it shares with Docker */
 
 /* ---- endpoint.c: where an engine listens */
 struct interp__endpoint {

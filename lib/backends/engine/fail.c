@@ -80,7 +80,8 @@ int interp__call_failed(struct interp__box *b, struct interp__engine_failure *f,
         return interp__engine_fail(f, INTERP_E_IO, "disk-full", ENOSPC, "free space on the engine's disk (docker system df, docker system prune)", "%s: %s", what, said);
     if (b->stage == ENGINE_CREATE && *b->runtime && says(said, "runtime"))
         return interp__engine_fail(f, INTERP_E_INVAL, "engine-runtime", 0, "name it in the engine's configuration (Docker: `runtimes` in daemon.json)", "the engine has no runtime \"%s\": %s", b->runtime, said);
-    return interp__engine_fail(f, INTERP_E_BACKEND, "engine-refused", 0, "", "%s: the engine answered %d: %s", what, r->status, *said ? said : "(nothing)");
+    const char *remedy = says(said, "container not known") ? "an earlier removal of that container was cut short: remove it (podman rm --force ID)" : "";
+    return interp__engine_fail(f, INTERP_E_BACKEND, "engine-refused", 0, remedy, "%s: the engine answered %d: %s", what, r->status, *said ? said : "(nothing)");
 }
 
 static int wrong_architecture(struct interp__box *b, struct interp__engine_failure *f, const char *said)

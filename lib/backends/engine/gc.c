@@ -44,15 +44,22 @@ static int ended(const struct interp__json *j, uint32_t i)
     return 0;
 }
 
+/* Podman's own list has names without the slash. */
+static int is_named(const struct interp__json *j, uint32_t i, const char *name)
+{
+    uint32_t names = interp__answer_at(j, i, "Names");
+    char path[80];
+    snprintf(path, sizeof path, "/%s", name);
+    return interp__answer_has(j, names, path) || interp__answer_has(j, names, name);
+}
+
 /* libinterp-<24 hexadecimal digits>, for a helper with "-helper" behind it, and that is what its labels say, too. */
 static int has_own_name(const struct interp__json *j, uint32_t i)
 {
     const char *name = label(j, i, "name"), *digits = name + strlen("libinterp-");
-    char path[80];
     if (strncmp(name, "libinterp-", strlen("libinterp-")) != 0 || strspn(digits, "0123456789abcdef") != 24 || (digits[24] && strcmp(digits + 24, "-helper") != 0))
         return 0;
-    snprintf(path, sizeof path, "/%s", name);
-    return interp__answer_has(j, interp__answer_at(j, i, "Names"), path);
+    return is_named(j, i, name);
 }
 
 /* ---- our own, given up when their sessions were closed, for the engine did not answer then */
@@ -63,7 +70,7 @@ void interp__gc_leave(struct interp__box *b, const char *name)
     if (!k)
         return;                            /* the next process finds it */
     k->since = interp__now();
-    snprintf(k->name, sizeof k->name, "/%s", name);
+    snprintf(k->name, sizeof k->name, "%s", name);
     pthread_mutex_lock(&b->s->lock);
     k->next = b->known->left;
     b->known->left = k;
@@ -72,11 +79,10 @@ void interp__gc_leave(struct interp__box *b, const char *name)
 
 static int is_left(struct interp__box *b, const struct interp__json *j, uint32_t i)
 {
-    uint32_t names = interp__answer_at(j, i, "Names");
     int is = 0;
     pthread_mutex_lock(&b->s->lock);
     for (struct interp__engine_left *k = b->known->left; k && !is; k = k->next)
-        if ((is = interp__answer_has(j, names, k->name)))
+        if ((is = is_named(j, i, k->name)))
             k->listed = b;
     pthread_mutex_unlock(&b->s->lock);
     return is;
@@ -101,21 +107,29 @@ static void forget_left(struct interp__box *b)
 
 /* ---- the lists */
 
-static void list(struct interp__box *b, enum interp__engine_stage stage, const char *what)
+static void list(struct interp__box *b, enum interp__engine_stage stage, const char *prefix, const char *what)
 {
     struct interp__owner me;
-    char path[300], machine[160] = "";
+    struct interp__buf path;
+    char machine[160] = "";
     interp__owner_here(&me);
     if (*me.machine)                       /* of others nothing is known */
         snprintf(machine, sizeof machine, "%%2C%%22" ENGINE_LABEL "machine%%3D%s%%22", me.machine);
-    snprintf(path, sizeof path, "/%s%sfilters=%%7B%%22label%%22%%3A%%5B%%22" ENGINE_LABEL "kind%%22%s%%5D%%7D", what, strchr(what, '?') ? "&" : "?", machine);
-    interp__box_get(b, stage, "GET", path);
+    interp__buf_init(&path, &b->mem);
+    interp__buf_fmt(&path, "/%s%sfilters=%%7B%%22label%%22%%3A%%5B%%22" ENGINE_LABEL "kind%%22%s%%5D%%7D", what, strchr(what, '?') ? "&" : "?", machine);
+    interp__box_call(b, stage, "GET", prefix, &path, NULL, NULL);
+    interp__buf_free(&path);
 }
 
+/* With one container on its way out, or half removed for good by a removal that was cut short (Podman #15526), Podman gives no list at all, but by its own API
+   does; and the removal of such a one, made again, comes to its end. */
 void interp__gc_list(struct interp__box *b)
 {
     b->rest.most = ENGINE_LIST_MAX;
-    list(b, ENGINE_GC_LIST, "containers/json?all=1");
+    if (b->facts.podman && b->tries)
+        list(b, ENGINE_GC_LIST, ENGINE_LIBPOD, "containers/json?all=true");
+    else
+        list(b, ENGINE_GC_LIST, b->prefix, "containers/json?all=1");
 }
 
 static void dead(struct interp__box *b, const char *name)
@@ -201,7 +215,7 @@ void interp__gc_next(struct interp__box *b)
         interp__box_get(b, volumes ? ENGINE_GC_VOLUME : ENGINE_GC_REMOVE, "DELETE", path);
     } else if (!volumes) {
         if (!another_round(b))
-            list(b, ENGINE_GC_VOLUMES, "volumes");
+            list(b, ENGINE_GC_VOLUMES, b->prefix, "volumes");
     } else {
         b->stage = ENGINE_OPEN;
         b->h->notify(b->l, INTERP_LINK_OPENED);

@@ -505,7 +505,7 @@ static void read_back(struct interp__box *b)
     interp__buf_init(&p, &b->mem);
     interp__buf_fmt(&p, "/containers/%s/json", b->name);
     /* Podman's own API: the compatible one tells neither the runtime nor the capabilities that are left */
-    interp__box_call(b, ENGINE_READ_BACK, "GET", b->facts.podman ? "/v4.0.0/libpod" : b->prefix, &p, NULL, NULL);
+    interp__box_call(b, ENGINE_READ_BACK, "GET", b->facts.podman ? ENGINE_LIBPOD : b->prefix, &p, NULL, NULL);
     interp__buf_free(&p);
 }
 
@@ -601,7 +601,7 @@ static int ok(const struct interp__box *b)
     return b->rest.code == CURLE_OK && b->rest.status >= 200 && b->rest.status < 300;
 }
 
-/* Reads are made again after a broken connection, for an engine closes what was idle; and Podman lists no containers while one of them is on its way out (4.3: 500). */
+/* Reads are made again after a broken connection, for an engine closes what was idle; and Podman lists no containers while one of them is on its way out (4.3: 500), see gc.c. */
 static int try_again(struct interp__box *b)
 {
     int list = b->stage == ENGINE_GC_LIST, code = b->rest.code;
