@@ -94,6 +94,8 @@ class Exec:
         self.result, self.events, self.late_events, self.ms = None, [], [], 0.0
         self.head = {}
         self.tail = {}
+        self.fired = self.ended = 0.0                                   # when cancel_when had the cancel object fired, and the end
+        self.heard, self.through = threading.Event(), threading.Event()     # some output has come; nothing more comes
 
     def bytes(self, stream):
         """Every byte of a stream: from the events when they were streamed, else what the result kept."""
@@ -217,15 +219,16 @@ class Session:
     def __exit__(self, *_):
         self.close()
 
-    def exec(self, language, code, stdin=None, stream=True, cancel_ms=(), options=None, wall_limit_s=120, on_start=None, **members):
+    def exec(self, language, code, stdin=None, stream=True, cancel_ms=(), cancel_when=None, options=None, wall_limit_s=300, on_start=None, **members):
         """Runs code to its end. cancel_ms: when a timer thread fires the cancel object, once each; 0: before the start. members: further members of the
-        request's JSON. on_start: called once the exec has been started. After wall_limit_s the call is given up (TimeoutError)."""
+        request's JSON. on_start: called once the exec has been started. cancel_when: called then in a thread of its own with the Exec; the cancel object
+        fires when it returns. After wall_limit_s the call is given up (TimeoutError)."""
         lib, check = self.lib, self.host.check
         request, call, cancel, ev = _P(), _P(), _P(), _P()
         members.update(language=language, stream=1 if stream else 0)
         if isinstance(code, str):
             code = code.encode('utf-8', 'surrogateescape')
-        timers, x = [], Exec()
+        timers, waiting, x = [], None, Exec()
         x.streamed = stream
         check(lib.interp_request_new, self.host.ctx, ctypes.byref(request))
         try:
@@ -238,7 +241,7 @@ class Session:
             if options:
                 data = json.dumps(options).encode()
                 check(lib.interp_request_set_options, request, data, len(data))
-            if cancel_ms:
+            if cancel_ms or cancel_when:
                 check(lib.interp_cancel_new, self.host.ctx, ctypes.byref(cancel))
                 check(lib.interp_request_set_cancel, request, cancel)
             if any(ms <= 0 for ms in cancel_ms):
@@ -249,6 +252,13 @@ class Session:
                 timers.append(threading.Timer(ms / 1e3, lib.interp_cancel_fire, (cancel,)))
                 timers[-1].daemon = True
                 timers[-1].start()
+            if cancel_when:
+                def wait():
+                    cancel_when(x)
+                    x.fired = time.monotonic()
+                    lib.interp_cancel_fire(cancel)
+                waiting = threading.Thread(target=wait, daemon=True)
+                waiting.start()
             if on_start:
                 on_start()
             while True:
@@ -266,8 +276,12 @@ class Session:
                 else:
                     raise InterpError({'code': lib.interp_status_name(status).decode(), 'message': 'interp_call_next'})
             self._finish(x, call)
-            x.ms = (time.monotonic() - start) * 1e3
+            x.ended = time.monotonic()
+            x.ms = (x.ended - start) * 1e3
         finally:
+            x.through.set()
+            if waiting:
+                waiting.join()
             for timer in timers:
                 timer.cancel()
                 timer.join()
@@ -282,6 +296,7 @@ class Session:
             event = {'stream': STREAMS.get(lib.interp_event_stream(ev)), 'offset': lib.interp_event_offset(ev), 'seq': lib.interp_event_seq(ev),
                      'exec': lib.interp_event_exec(ev), 'data': self.host.text(lib.interp_event_data, ev), 'ms': (time.monotonic() - start) * 1e3}
             (x.events if kind == EV_OUTPUT else x.late_events).append(event)
+            x.heard.set()
 
     def _finish(self, x, call):
         lib, result = self.lib, _P()

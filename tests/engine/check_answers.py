@@ -12,6 +12,8 @@ from bench import Host, InterpError, want, within
 from fake import Fake, Raw, read_request, stay
 
 BACKEND = 'INTERP_E_BACKEND'
+TIMEOUT = 'INTERP_E_TIMEOUT'
+LONG_MS = 60000         # of what is not to end by its time: none of these threads may have stood still for as long
 
 
 def head(body, extra=b''):
@@ -20,7 +22,7 @@ def head(body, extra=b''):
 
 def talks(b, talk, code, reason, seconds=4, **more):
     with Raw(talk) as server:
-        b.refused(code, reason, seconds, endpoint=server.endpoint, **dict({'open_timeout_ms': 1500}, **more))
+        b.refused(code, reason, seconds, endpoint=server.endpoint, **dict({'open_timeout_ms': 1500 if code == TIMEOUT else LONG_MS}, **more))
 
 
 def test_garbage(b):
@@ -93,7 +95,7 @@ def test_huge_length(b):
 
 def answers(b, table, code, reason, podman=False, **more):
     with Fake(table, podman) as f:
-        facts = b.refused(code, reason, 5, endpoint=f.endpoint, **dict({'open_timeout_ms': 4000}, **more))
+        facts = b.refused(code, reason, 5, endpoint=f.endpoint, **dict({'open_timeout_ms': LONG_MS}, **more))
         want(not f.bodies, 'containers are left: %s', list(f.bodies))
         return facts
 
@@ -166,7 +168,7 @@ def test_never_ran(b):
             return usual()
 
         def then(c, said=said, started=started):
-            started.wait(4)
+            started.wait(60)
             c.sendall(struct.pack('>B3xI', 2, len(said)) + said if said else b'')
         table = {'GET /info': (200, {'NCPU': 2, 'MemoryLimit': True, 'PidsLimit': True, 'Architecture': 'x86_64'}), 'GET /images/': (200, {'Id': 'sha256:00', 'Architecture': image, 'Os': 'linux', 'Config': {}}),
                  'POST /containers/[^/]*/start': start}
@@ -208,7 +210,7 @@ def test_frames(b):
                 stay(c)
             with Fake(attach(UPGRADED, then)) as f:
                 try:
-                    b.open(endpoint=f.endpoint, open_timeout_ms=3000).close()
+                    b.open(endpoint=f.endpoint, open_timeout_ms=LONG_MS).close()
                 except InterpError as e:
                     want(e.code in bad, '%r: %s', data[:20], e)
                 else:

@@ -132,13 +132,13 @@ def test_limits(b):
     with altered(b, setter('HostConfig/Memory', 0)) as p:
         with b.open(endpoint=p.endpoint) as s:
             want(s.info()['reached']['memory'] == 'watch' and s.info()['isolation'] == 'namespaces', 'reached is %s', s.info())
-            x = s.exec('python', 'a=bytearray(3<<30); import time; time.sleep(3)')
+            x = s.exec('python', 'a=bytearray(3<<30); import time; time.sleep(25)')
             want(x.outcome == 'oom', 'memory: %s', x)
     downgrade(b, setter('HostConfig/Memory', 0), 'isolation', isolation='full')
     # swap that is not bounded: of this machine it is known whether it has any, of one behind TCP it is not; the watch takes over though the group has a limit
     with fake.Proxy(b.engine, setter('HostConfig/MemorySwap', -1), tcp=True) as p, b.open(endpoint=p.endpoint) as s:
         want(s.info()['reached']['memory'] == 'watch' and s.info()['isolation'] == 'namespaces', 'reached is %s', s.info())
-        x = s.exec('python', 'a=bytearray(3<<30); import time; time.sleep(3)')
+        x = s.exec('python', 'a=bytearray(3<<30); import time; time.sleep(25)')
         want(x.outcome == 'oom', 'memory: %s', x)
     with altered(b, setter('HostConfig/Ulimits', [{'Name': 'fsize', 'Soft': 1, 'Hard': -1}])) as p, b.open(endpoint=p.endpoint) as s:
         want({'file_bytes', 'descriptors'} <= set(s.info()['reached']['unenforced']), 'unenforced: %s', s.info()['reached']['unenforced'])

@@ -199,7 +199,7 @@ h = Host()
 def opens(members, n):
     """Lookups while the config is set, and while it is opened n times; the last error's reason."""
     looks.value = 0
-    with h.config(dict({'backend': %r, 'image': 'x', 'open_timeout_ms': 5000}, **members)) as c:
+    with h.config(dict({'backend': %r, 'image': 'x', 'open_timeout_ms': 60000}, **members)) as c:
         told, looks.value = looks.value, 0
         for i in range(n):
             s, call = ctypes.c_void_p(), ctypes.c_void_p()
@@ -230,7 +230,7 @@ def test_names(b):
             f.write(SLOW_NAMES)
         subprocess.run([cc, '-shared', '-fPIC', '-o', folder + '/names.so', folder + '/names.c', '-ldl'], check=True)
         p = subprocess.run([sys.executable, '-c', NAMES % (os.path.dirname(os.path.abspath(__file__)), b.backend, b.backend + '.certs')], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           env=dict(os.environ, LD_PRELOAD=folder + '/names.so'), timeout=120)
+                           env=dict(os.environ, LD_PRELOAD=folder + '/names.so'), timeout=600)
     lines = [l.split() for l in p.stdout.decode().splitlines()]
     want(len(lines) == 6, '%s %s', p.stdout, p.stderr.decode()[-500:])
     want(not any(l[1] != '0' for l in lines), 'an open looked a name up: %s', lines)
@@ -248,7 +248,7 @@ def test_permission(b):
         code = ('import os,sys; os.setgroups([]); os.setgid(65534); os.setuid(65534); sys.path.insert(0, %r); import interp_host as h\n'
                 'try: h.Host().open({"backend": %r, "endpoint": %r, "image": "x"})\nexcept h.InterpError as e: print(e.facts["code"], e.facts["reason"])' %
                 (os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'common'), b.backend, s.endpoint))
-        out = subprocess.run([sys.executable, '-c', code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30).stdout.decode()
+        out = subprocess.run([sys.executable, '-c', code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120).stdout.decode()
         if 'INTERP' not in out:
             raise Skipped('the ordinary user can not load the library: %s' % out[-200:].strip())
         want(out.strip() == 'INTERP_E_BACKEND engine-permission', 'it says %s', out)

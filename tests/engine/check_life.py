@@ -4,7 +4,7 @@ import resource
 import threading
 import time
 
-from bench import Host, InterpError, Skipped, descriptors, run, wait_for, want, within
+from bench import SLOW, Host, InterpError, Skipped, descriptors, run, wait_for, want, within
 
 
 def cancelled(b, host, ms, **more):
@@ -21,7 +21,7 @@ def cancelled(b, host, ms, **more):
         want(code in ('INTERP_E_CANCELLED',), 'after %g ms: %s', ms, e)
         within(start, ms / 1e3 + 3, 'a cancelled open')
     took = s.close()
-    want(took < 5000, 'closing took %d ms', took)
+    want(took < 5000 * SLOW, 'closing took %d ms', took)
     return code
 
 
@@ -65,7 +65,7 @@ def test_cancel_at_every_call(b):
         calls, started = [], threading.Event()
 
         def fire():
-            started.wait(5)
+            started.wait(60)
             calls[0].fire(0)
         number[:] = [0, at, fire]
         s, call = h.start_open(b.members(endpoint=b.proxy.endpoint))
@@ -80,7 +80,7 @@ def test_cancel_at_every_call(b):
             done = True
         took = s.close()
         number[1] = -1
-        want(took < 5000, 'request %d: closing took %d ms', at, took)
+        want(took < 5000 * SLOW, 'request %d: closing took %d ms', at, took)
         nothing_left(b, 'by a cancel at request %d' % at)
         return done
     b.proxy.delay = delay
@@ -237,12 +237,12 @@ def removed_while_running(b):
         timer = threading.Timer(0.5, lambda: b.engine.call('DELETE', '/containers/%s?force=1' % name))
         timer.start()
         start = time.monotonic()
-        x = s.exec('sh', 'sleep 30', timeout_ms=20000)
+        x = s.exec('sh', 'sleep 100')
         within(start, 5, 'the end of the exec')
         want(x.outcome == 'lost' and x.result['state'] == 'gone', '%s', x)
         timer.join()
         took = s.close()
-        want(took < 2000, 'closing what is gone took %d ms', took)
+        want(took < 2000 * SLOW, 'closing what is gone took %d ms', took)
 
 
 def test_container_removed_from_outside(b):
@@ -252,7 +252,7 @@ def test_container_removed_from_outside(b):
     with b.open() as s:
         b.engine.call('DELETE', '/containers/%s?force=1' % s.info()['reached']['container'])
         try:
-            x = s.exec('sh', 'echo', timeout_ms=5000)
+            x = s.exec('sh', 'echo')
             want(x.outcome == 'lost', '%s', x)
         except InterpError as e:
             want(e.code == 'INTERP_E_CLOSED', '%s', e)

@@ -99,8 +99,9 @@ def many(b, n, fresh=False, **more):
     b.figure('longest close start: %s', longest(loop.starts))
     b.figure('longest dispatch: %s', longest(loop.dispatches))
     b.figure('the calls waited %d times', loop.waits)
-    want(loop.waits <= (len(open_dispatches) + len(loop.dispatches)) // 20, 'the calls waited %d times', loop.waits)
     missed = []
+    if loop.waits > (len(open_dispatches) + len(loop.dispatches)) // 20:
+        missed.append('the calls waited %d times' % loop.waits)
     # by the CPU it took: the clock also shows when others have the processor
     for what, times in (('start', open_starts), ('dispatch', open_dispatches), ('start of close', loop.starts), ('dispatch while closing', loop.dispatches)):
         cpu = max(c for _, c in times)
@@ -114,7 +115,7 @@ def test_many_on_one_loop(b):
     # what is to be done once for the process has been done with the config
     cold = Loop(b)
     s, call = cold.start(endpoint='unix:///nonexistent/engine.sock')
-    want(len(cold.drive([call], 10)) == 1, 'it opened')
+    want(len(cold.drive([call], 60)) == 1, 'it opened')
     s.close()
     b.figure('the first start of this process: %.2f ms (%.2f of CPU)', *cold.starts[0])
     want(cold.starts[0][1] <= BAR_MS, 'the first start of this process took %.2f ms of CPU', cold.starts[0][1])

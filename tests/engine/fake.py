@@ -92,7 +92,7 @@ class Server:
             with contextlib.suppress(OSError):
                 c.shutdown(socket.SHUT_RDWR)
         for t in list(self.threads):
-            t.join(10)
+            t.join(60)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self):

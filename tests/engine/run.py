@@ -31,11 +31,11 @@ def left_over(b, before):
     """What a test has left: containers of this process, descriptors."""
     lines = []
     if b.engine:
-        end = time.monotonic() + 5
+        end = time.monotonic() + 10 * bench.SLOW
         while b.mine() and time.monotonic() < end:
             time.sleep(0.1)
         lines += ['left: container %s' % name for name in b.mine()]
-    end = time.monotonic() + 2
+    end = time.monotonic() + 5 * bench.SLOW
     after = bench.descriptors() if before is not None else {}
     while set(after) - set(before or ()) and time.monotonic() < end:   # a connection's other end, in a thread of ours, closes after it
         time.sleep(0.05)

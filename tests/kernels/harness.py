@@ -291,8 +291,8 @@ class Kernel(object):
         return prefix, feed
 
     # ------------------------------------------------------------ exec
-    def exec(self, code, timeout=20, stdin=None, plan=(), env=None, options=None):
-        """plan: [(seconds, 'pid'|'tree', signal)]."""
+    def exec(self, code, timeout=20, stdin=None, plan=(), env=None, options=None, begun=None):
+        """plan: [(seconds, 'pid'|'tree', signal)]; begun: a file, and the seconds count from when it is there."""
         if self.pid is None:
             self.start()
         self.n += 1
@@ -333,18 +333,21 @@ class Kernel(object):
             except BrokenPipeError:
                 pass
         plan, stdin = list(plan), stdin or b''
-        final = None
+        final, base = None, None if begun else 0
         while final is None:
             now = time.perf_counter() - began
+            if base is None and os.path.exists(begun):
+                base = now
             if now > timeout:
                 res['final'] = {'status': 'timeout'}
                 break
             if feed is not None and not stdin and opened:       # without a writer the kernel's open() would wait
                 os.close(feed)
                 feed = None
-            wait = min(timeout, plan[0][0] if plan else timeout) - now
+            due = not plan and timeout or (now + 0.01 if base is None else base + plan[0][0])
+            wait = min(timeout, due) - now
             r, w, _ = select.select([self.control] + list(self.streams.values()) + (list(self.old) if self.reads_old else []), [feed] if feed is not None and stdin else [], [], max(0, wait))
-            if plan and time.perf_counter() - began >= plan[0][0]:
+            if plan and base is not None and time.perf_counter() - began >= base + plan[0][0]:
                 _, who, sig = plan.pop(0)
                 res['signalled'] = True
                 if who == 'pid':
@@ -424,7 +427,7 @@ class Kernel(object):
         self.drop_reader()
         if feed is not None:
             os.close(feed)
-        res['ms'] = (time.perf_counter() - began) * 1e3
+        res['ms'] = (time.perf_counter() - began - (base or 0)) * 1e3
         res['stdout'], res['stderr'] = bytes(res['stdout']), bytes(res['stderr'])
         if self.kind == 'script':
             res['stderr'] = res['stderr'].replace(path.encode(), b'exec-%d.sh' % self.n)

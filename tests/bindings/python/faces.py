@@ -16,13 +16,15 @@ class Exec(interp_host.Exec):
 
     def event(self, e):
         if e.type == 'result':
-            self.ms = (time.monotonic() - self.start) * 1e3
+            self.ended = time.monotonic()
+            self.ms = (self.ended - self.start) * 1e3
             self.result, self.ok = e.result.json(), int(e.result.ok)
             for name in ('stdout', 'stderr'):
                 self.head[name], self.tail[name] = e.result.head(name), e.result.tail(name)
         elif e.type in ('output', 'late'):
             item = {'stream': e.stream, 'offset': e.offset, 'seq': e.seq, 'exec': e.exec, 'data': e.data, 'ms': (time.monotonic() - self.start) * 1e3}
             (self.events if e.type == 'output' else self.late_events).append(item)
+            self.heard.set()
 
 
 def _code(code):
@@ -30,22 +32,33 @@ def _code(code):
 
 
 class _Timers:
-    """Fires a cancel object after so many milliseconds each; 0: now."""
+    """Fires a cancel object after so many milliseconds each; 0: now. when: a function of the Exec, after which it fires, too."""
 
-    def __init__(self, cancel, times):
-        self.timers = []
+    def __init__(self, cancel, times, when=None, x=None):
+        self.timers, self.x = [], x
+        self.waiting = threading.Thread(target=self.wait, args=(cancel, when), daemon=True) if when else None
         for ms in times:
             if ms <= 0:
                 cancel.fire()
             else:
                 self.timers.append(threading.Timer(ms / 1e3, cancel.fire))
 
+    def wait(self, cancel, when):
+        when(self.x)
+        self.x.fired = time.monotonic()
+        cancel.fire()
+
     def start(self):
         for timer in self.timers:
             timer.daemon = True
             timer.start()
+        if self.waiting:
+            self.waiting.start()
 
     def stop(self):
+        self.x.through.set()
+        if self.waiting:
+            self.waiting.join()
         for timer in self.timers:
             timer.cancel()
             timer.join()
@@ -72,10 +85,10 @@ class BlockingSession:
     def __exit__(self, *_):
         self.session.close()
 
-    def exec(self, language, code, stdin=None, stream=True, cancel_ms=(), options=None, **members):
+    def exec(self, language, code, stdin=None, stream=True, cancel_ms=(), cancel_when=None, options=None, **members):
         cancel = interp.Cancel()
-        timers = _Timers(cancel, cancel_ms)
         x = Exec(stream)
+        timers = _Timers(cancel, cancel_ms, cancel_when, x)
         with self.session.start(language, _code(code), stream=stream, stdin=stdin, options=options, cancel=cancel, **members) as e:
             timers.start()
             try:
@@ -110,18 +123,21 @@ class AsyncFace:
     def __exit__(self, *_):
         self.loop.run_until_complete(self.session.close())
 
-    def exec(self, language, code, stdin=None, stream=True, cancel_ms=(), options=None, **members):
-        return self.loop.run_until_complete(self._exec(language, code, stdin, stream, cancel_ms, options, members))
+    def exec(self, language, code, stdin=None, stream=True, cancel_ms=(), cancel_when=None, options=None, **members):
+        work = self._exec(language, code, stdin, stream, cancel_ms, cancel_when, options, members)
+        if self.loop.is_running():      # asked by a thread of `cancel_when`
+            return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+        return self.loop.run_until_complete(work)
 
-    async def _exec(self, language, code, stdin, stream, cancel_ms, options, members):
+    async def _exec(self, language, code, stdin, stream, cancel_ms, cancel_when, options, members):
         cancel = interp.Cancel(self.session._owner)
-        timers = _Timers(cancel, cancel_ms)
         x = Exec(stream)
+        timers = _Timers(cancel, cancel_ms, cancel_when, x)
         async with self.session.start(language, _code(code), stream=stream, stdin=stdin, options=options, cancel=cancel, **members) as e:
             timers.start()
             try:
                 async for event in e:
                     x.event(event)
             finally:
-                timers.stop()
+                await self.loop.run_in_executor(None, timers.stop)
         return x
