@@ -45,6 +45,9 @@ protected:
     std::unique_ptr<T, deleter<T, Free>> p_;
 };
 
+// A view without data is nothing at all to the C functions; they want an empty text.
+inline const char *text(std::string_view v) noexcept { return v.data() ? v.data() : ""; }
+
 template <class F, class... A> std::string_view view(F f, A... a) noexcept
 {
     std::size_t n = 0;
@@ -52,6 +55,15 @@ template <class F, class... A> std::string_view view(F f, A... a) noexcept
     return p ? std::string_view(static_cast<const char *>(static_cast<const void *>(p)), n) : std::string_view();
 }
 }  // namespace detail
+
+/// Of the library that is loaded, which may be newer than these headers; see interp_version and interp_has.
+inline std::string_view version() noexcept { return interp_version(); }
+inline std::uint32_t version_number() noexcept { return interp_version_number(); }
+inline bool has(const char *feature) noexcept { return interp_has(feature) != 0; }
+inline std::string_view options_json() noexcept { return detail::view(interp_options_json); }
+inline std::string_view status_name(interp_status st) noexcept { return interp_status_name(st); }
+/// About how many tokens a language model makes of a text.
+inline std::uint64_t estimate_tokens(std::string_view text) noexcept { return interp_estimate_tokens(detail::text(text), text.size()); }
 
 /// Why a function failed. Immutable.
 class error : public detail::handle<interp_error, interp_error_free> {
@@ -93,6 +105,13 @@ template <class F> bool done(error &e, F &&f) noexcept
     e = error(raw);
     return ok;
 }
+/// The same for one that makes something: f(T **, interp_error **).
+template <class Handle, class T, class F> Handle take(error &e, F &&f) noexcept
+{
+    T *p = nullptr;
+    done(e, [&](interp_error **raw) { return f(&p, raw); });
+    return Handle(p);
+}
 #if defined(__cpp_exceptions)
 template <class F> auto value(F &&f)
 {
@@ -121,6 +140,7 @@ public:
     struct part_view {
         std::string_view mime, data;
         std::uint32_t bundle;
+        std::uint64_t total_bytes;   ///< before it was shortened to the session's value_bytes
     };
     /// The test for success.
     bool ok() const noexcept { return interp_result_ok(get()) != 0; }
@@ -163,7 +183,7 @@ public:
     {
         const char *mime = nullptr;
         std::size_t n = 0;
-        part_view p{ {}, {}, 0 };
+        part_view p{ {}, {}, 0, interp_result_part_total_bytes(get(), i) };
         if (const void *data = interp_result_part(get(), i, &mime, &p.bundle, &n)) {
             p.mime = mime;
             p.data = std::string_view(static_cast<const char *>(data), n);
@@ -200,7 +220,7 @@ public:
     {
         place at{ false, 0, 0 };
         interp_status st = INTERP_OK;
-        detail::done(e, [&](interp_error **raw) { return st = interp_result_find(get(), stream, text.data() ? text.data() : "", text.size(), from, &at.offset, &at.line, raw); });
+        detail::done(e, [&](interp_error **raw) { return st = interp_result_find(get(), stream, detail::text(text), text.size(), from, &at.offset, &at.line, raw); });
         at.found = st == INTERP_OK;
         return at;
     }
@@ -229,6 +249,14 @@ class content : public detail::handle<interp_content, interp_content_free> {
 public:
     using handle::handle;
     std::string_view data() const noexcept { return detail::view(interp_content_data, get()); }
+};
+
+/// A redacted text and how often each name was found in it, as JSON. Immutable, any thread, outlives the context.
+class redacted : public detail::handle<interp_redacted, interp_redacted_free> {
+public:
+    using handle::handle;
+    std::string_view data() const noexcept { return detail::view(interp_redacted_data, get()); }
+    std::string_view counts_json() const noexcept { return detail::view(interp_redacted_counts_json, get()); }
 };
 
 /// What a verification of an audit trail found.
@@ -289,11 +317,23 @@ class call : public detail::handle<interp_call, interp_call_free> {
 public:
     using handle::handle;
     std::int32_t kind() const noexcept { return interp_call_kind(get()); }
+    /// The C handle of the session that it belongs to, borrowed; nullptr once that has been closed.
+    interp_session *of_session() const noexcept { return interp_call_session(get()); }
+    /// A pointer of the host's, by which a loop knows what context::next names.
+    void *userdata() const noexcept { return interp_call_userdata(get()); }
+    void set_userdata(void *p) noexcept { interp_call_set_userdata(get(), p); }
     /// INTERP_OK: it has news; INTERP_AGAIN: the time was up; negative: see e.
     interp_status wait(std::uint64_t timeout_ms, error &e) noexcept
     {
         interp_status st = INTERP_OK;
         detail::done(e, [&](interp_error **raw) { return st = interp_call_wait(get(), timeout_ms, 0, raw); });
+        return st;
+    }
+    /// With just these signals blocked while it sleeps, as pselect does; flags: 0 or INTERP_WAIT_INTR. See interp_call_wait_masked.
+    interp_status wait_masked(std::uint64_t timeout_ms, std::uint32_t flags, std::uint64_t blocked, error &e) noexcept
+    {
+        interp_status st = INTERP_OK;
+        detail::done(e, [&](interp_error **raw) { return st = interp_call_wait_masked(get(), timeout_ms, flags, blocked, raw); });
         return st;
     }
     /// Gives the events that are there to f(event); true when the last one was among them.
@@ -382,7 +422,7 @@ class config : public detail::handle<interp_config, interp_config_free> {
 public:
     using handle::handle;
     inline static config make(const context &x, error &e) noexcept;
-    /// Any option by its C setter: set(interp_config_set_memory_bytes, 64 << 20, e)
+    /// Any option by its C setter: set(interp_config_set_memory_bytes, 64 << 20, e), set(interp_config_set_image, "debian", e), set(interp_config_add_runtime, "/opt/tool", e)
     bool set(interp_status (*setter)(interp_config *, std::uint64_t, interp_error **), std::uint64_t v, error &e) noexcept
     {
         return detail::done(e, [&](interp_error **raw) { return setter(get(), v, raw); });
@@ -391,19 +431,50 @@ public:
     {
         return detail::done(e, [&](interp_error **raw) { return setter(get(), v, raw); });
     }
+    /// What takes a JSON text: set(interp_config_set_policy, json, e), set(interp_config_add_language, json, e)
+    bool set(interp_status (*setter)(interp_config *, const char *, std::size_t, interp_error **), std::string_view v, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return setter(get(), detail::text(v), v.size(), raw); });
+    }
+    /// What takes a name and a text: set(interp_config_set_interpreter, "python", path, e), set(interp_config_set_label, name, value, e)
+    bool set(interp_status (*setter)(interp_config *, const char *, const char *, interp_error **), const char *name, const char *v, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return setter(get(), name, v, raw); });
+    }
     bool json(std::string_view text, error &e) noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_config_set_json(get(), text.data() ? text.data() : "", text.size(), raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_config_set_json(get(), detail::text(text), text.size(), raw); });
     }
     bool env(const char *name, std::string_view value, error &e) noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_config_set_env(get(), name, value.data() ? value.data() : "", value.size(), raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_config_set_env(get(), name, detail::text(value), value.size(), raw); });
     }
     /// Shows a directory or file of this machine inside: mode "ro" or "rw".
     bool mount(const char *source, const char *target, const char *mode, error &e) noexcept
     {
         return detail::done(e, [&](interp_error **raw) { return interp_config_add_mount(get(), source, target, mode, raw); });
     }
+    /// What only a backend knows: key "<backend>.<key>", value as JSON.
+    bool extra(const char *key, std::string_view json, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_config_set_extra(get(), key, detail::text(json), json.size(), raw); });
+    }
+    /// For the sessions opened with it, on top of what the context redacts; see context.
+    bool redact(const char *name, std::string_view value, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_config_redact_add(get(), name, detail::text(value), value.size(), raw); });
+    }
+    bool redact_pattern(const char *name, std::string_view regex, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_config_redact_add_pattern(get(), name, detail::text(regex), regex.size(), raw); });
+    }
+    bool detector(const char *name, bool on, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_config_redact_set_detector(get(), name, on, raw); });
+    }
+    /// What is set, and the languages of its sessions, as JSON; borrowed until the next call on it.
+    std::string_view json() noexcept { return detail::view(interp_config_json, get()); }
+    std::string_view languages() noexcept { return detail::view(interp_config_languages_json, get()); }
     bool attach(const cancel &t, error &e) noexcept
     {
         return detail::done(e, [&](interp_error **raw) { return interp_config_set_cancel(get(), t.get(), raw); });
@@ -412,9 +483,15 @@ public:
     explicit inline config(const context &x);
     config &set(interp_status (*setter)(interp_config *, std::uint64_t, interp_error **), std::uint64_t v) { return need([&](error &e) { return set(setter, v, e); }); }
     config &set(interp_status (*setter)(interp_config *, const char *, interp_error **), const char *v) { return need([&](error &e) { return set(setter, v, e); }); }
+    config &set(interp_status (*setter)(interp_config *, const char *, std::size_t, interp_error **), std::string_view v) { return need([&](error &e) { return set(setter, v, e); }); }
+    config &set(interp_status (*setter)(interp_config *, const char *, const char *, interp_error **), const char *name, const char *v) { return need([&](error &e) { return set(setter, name, v, e); }); }
     config &json(std::string_view text) { return need([&](error &e) { return json(text, e); }); }
     config &env(const char *name, std::string_view value) { return need([&](error &e) { return env(name, value, e); }); }
     config &mount(const char *source, const char *target, const char *mode = "ro") { return need([&](error &e) { return mount(source, target, mode, e); }); }
+    config &extra(const char *key, std::string_view json) { return need([&](error &e) { return extra(key, json, e); }); }
+    config &redact(const char *name, std::string_view value) { return need([&](error &e) { return redact(name, value, e); }); }
+    config &redact_pattern(const char *name, std::string_view regex) { return need([&](error &e) { return redact_pattern(name, regex, e); }); }
+    config &detector(const char *name, bool on) { return need([&](error &e) { return detector(name, on, e); }); }
     config &attach(const cancel &t) { return need([&](error &e) { return attach(t, e); }); }
 
 private:
@@ -440,31 +517,41 @@ public:
     {
         return detail::done(e, [&](interp_error **raw) { return setter(get(), v, raw); });
     }
+    /// What takes a JSON text: set(interp_request_set_options, json, e)
+    bool set(interp_status (*setter)(interp_request *, const char *, std::size_t, interp_error **), std::string_view v, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return setter(get(), detail::text(v), v.size(), raw); });
+    }
+    /// What takes a name and a text: set(interp_request_set_label, name, value, e)
+    bool set(interp_status (*setter)(interp_request *, const char *, const char *, interp_error **), const char *name, const char *v, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return setter(get(), name, v, raw); });
+    }
     bool language(const char *name, error &e) noexcept { return set(interp_request_set_language, name, e); }
     bool code(std::string_view text, error &e) noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_request_set_code(get(), text.data() ? text.data() : "", text.size(), raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_request_set_code(get(), detail::text(text), text.size(), raw); });
     }
     bool input(std::string_view bytes, error &e) noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_request_set_stdin(get(), bytes.data() ? bytes.data() : "", bytes.size(), raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_request_set_stdin(get(), detail::text(bytes), bytes.size(), raw); });
     }
     bool env(const char *name, std::string_view value, error &e) noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_request_set_env(get(), name, value.data() ? value.data() : "", value.size(), raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_request_set_env(get(), name, detail::text(value), value.size(), raw); });
     }
     bool json(std::string_view text, error &e) noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_request_set_json(get(), text.data() ? text.data() : "", text.size(), raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_request_set_json(get(), detail::text(text), text.size(), raw); });
     }
     /// A file that is put before the code runs, and an argument for the program of a one-shot language.
     bool file(std::string_view path, std::string_view bytes, error &e) noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_request_add_file(get(), path.data() ? path.data() : "", path.size(), bytes.data() ? bytes.data() : "", bytes.size(), raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_request_add_file(get(), detail::text(path), path.size(), detail::text(bytes), bytes.size(), raw); });
     }
     bool arg(std::string_view text, error &e) noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_request_add_arg(get(), text.data() ? text.data() : "", text.size(), raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_request_add_arg(get(), detail::text(text), text.size(), raw); });
     }
     bool attach(const cancel &t, error &e) noexcept
     {
@@ -474,6 +561,8 @@ public:
     inline request(const context &x, const char *language, std::string_view code);
     request &set(interp_status (*setter)(interp_request *, std::uint64_t, interp_error **), std::uint64_t v) { return need([&](error &e) { return set(setter, v, e); }); }
     request &set(interp_status (*setter)(interp_request *, const char *, interp_error **), const char *v) { return need([&](error &e) { return set(setter, v, e); }); }
+    request &set(interp_status (*setter)(interp_request *, const char *, std::size_t, interp_error **), std::string_view v) { return need([&](error &e) { return set(setter, v, e); }); }
+    request &set(interp_status (*setter)(interp_request *, const char *, const char *, interp_error **), const char *name, const char *v) { return need([&](error &e) { return set(setter, name, v, e); }); }
     request &input(std::string_view bytes) { return need([&](error &e) { return input(bytes, e); }); }
     request &env(const char *name, std::string_view value) { return need([&](error &e) { return env(name, value, e); }); }
     request &json(std::string_view text) { return need([&](error &e) { return json(text, e); }); }
@@ -495,15 +584,23 @@ class session : public detail::handle<interp_session, detail::close_session> {
 public:
     using handle::handle;
     inline static session open(const context &x, const config &c, error &e) noexcept;
+    /// Starts opening: the session is there at once, and is one of a call that fails, too; kind OPEN.
+    inline static std::pair<session, call> start_open(const context &x, const config &c, error &e) noexcept;
     std::int32_t status() const noexcept { return interp_session_status(get()); }
     std::string_view info() const noexcept { return detail::view(interp_session_info_json, get()); }
     /// Any thread; see interp_session_shutdown.
     void shutdown() noexcept { interp_session_shutdown(get()); }
+    /// Starts closing: the call is done when the sandbox is verified gone. The object's end still frees it.
+    call start_close(error &e) noexcept
+    {
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_close_start(get(), c, raw); });
+    }
+    /// A pointer of the host's.
+    void *userdata() const noexcept { return interp_session_userdata(get()); }
+    void set_userdata(void *p) noexcept { interp_session_set_userdata(get(), p); }
     call start(const request &r, error &e) noexcept
     {
-        interp_call *c = nullptr;
-        detail::done(e, [&](interp_error **raw) { return interp_session_exec_start(get(), r.get(), &c, raw); });
-        return call(c);
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_exec_start(get(), r.get(), c, raw); });
     }
     result exec(const request &r, error &e) noexcept
     {
@@ -514,7 +611,7 @@ public:
     result run(const char *language, std::string_view code, error &e) noexcept
     {
         interp_result *out = nullptr;
-        detail::done(e, [&](interp_error **raw) { return interp_session_run(get(), language, code.data() ? code.data() : "", code.size(), &out, raw); });
+        detail::done(e, [&](interp_error **raw) { return interp_session_run(get(), language, detail::text(code), code.size(), &out, raw); });
         return result(out);
     }
     /// Ends a kernel; the next exec starts a fresh one.
@@ -527,11 +624,19 @@ public:
     {
         return detail::done(e, [&](interp_error **raw) { return interp_session_kernel_delete(get(), language, kernel, raw); });
     }
+    call start_restart(const char *language, const char *kernel, error &e) noexcept
+    {
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_restart_start(get(), language, kernel, c, raw); });
+    }
+    call start_delete_kernel(const char *language, const char *kernel, error &e) noexcept
+    {
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_kernel_delete_start(get(), language, kernel, c, raw); });
+    }
     /// The kernels as a JSON array; borrowed until it is asked for again.
     std::string_view kernels() noexcept { return detail::view(interp_session_kernels_json, get()); }
     bool set_env(const char *name, std::string_view value, error &e) noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_session_set_env(get(), name, value.data() ? value.data() : "", value.size(), raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_session_set_env(get(), name, detail::text(value), value.size(), raw); });
     }
     bool unset_env(const char *name, error &e) noexcept
     {
@@ -542,54 +647,135 @@ public:
     {
         return detail::done(e, [&](interp_error **raw) { return interp_session_probe(get(), raw); });
     }
+    call start_probe(error &e) noexcept
+    {
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_probe_start(get(), c, raw); });
+    }
     std::string_view probe_json() const noexcept { return detail::view(interp_session_probe_json, get()); }
     std::string_view probe_text() const noexcept { return detail::view(interp_session_probe_text, get()); }
+
+    /// For this session, from now on; any thread. See context.
+    bool redact(const char *name, std::string_view value, error &e) const noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_session_redact_add(get(), name, detail::text(value), value.size(), raw); });
+    }
+    bool redact_pattern(const char *name, std::string_view regex, error &e) const noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_session_redact_add_pattern(get(), name, detail::text(regex), regex.size(), raw); });
+    }
+    bool detector(const char *name, bool on, error &e) const noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_session_redact_set_detector(get(), name, on, raw); });
+    }
 
     // Files; see files.h. Paths are of the sandbox, relative ones below /workspace, and may be any bytes.
     bool put(std::string_view path, std::string_view bytes, error &e, std::uint32_t mode = 0644) noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_session_put(get(), text(path), path.size(), mode, text(bytes), bytes.size(), raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_session_put(get(), detail::text(path), path.size(), mode, detail::text(bytes), bytes.size(), raw); });
     }
     content get_file(std::string_view path, error &e, std::uint64_t max_bytes = INTERP_FOREVER) noexcept
     {
-        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_get(get(), text(path), path.size(), max_bytes, out, raw); });
+        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_get(get(), detail::text(path), path.size(), max_bytes, out, raw); });
     }
     content list(std::string_view path, std::uint32_t flags, std::uint64_t max, error &e) noexcept
     {
-        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_list(get(), text(path), path.size(), flags, max, out, raw); });
+        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_list(get(), detail::text(path), path.size(), flags, max, out, raw); });
     }
     content stat(std::string_view path, error &e) noexcept
     {
-        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_stat(get(), text(path), path.size(), out, raw); });
+        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_stat(get(), detail::text(path), path.size(), out, raw); });
     }
     bool mkdir(std::string_view path, std::uint32_t flags, error &e) noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_session_mkdir(get(), text(path), path.size(), flags, raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_session_mkdir(get(), detail::text(path), path.size(), flags, raw); });
     }
     bool rename(std::string_view from, std::string_view to, std::uint32_t flags, error &e) noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_session_rename(get(), text(from), from.size(), text(to), to.size(), flags, raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_session_rename(get(), detail::text(from), from.size(), detail::text(to), to.size(), flags, raw); });
     }
     bool remove(std::string_view path, std::uint32_t flags, error &e) noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_session_remove(get(), text(path), path.size(), flags, raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_session_remove(get(), detail::text(path), path.size(), flags, raw); });
     }
-    /// A put whose content comes by call::write, and a get whose bytes come as DATA events.
+    // The same started; what a call that is done says is its json().
+    /// The content comes by call::write, its end by call::write_end.
     call start_put(std::string_view path, std::uint64_t size, error &e, std::uint32_t mode = 0644) noexcept
     {
-        interp_call *c = nullptr;
-        detail::done(e, [&](interp_error **raw) { return interp_session_put_start(get(), text(path), path.size(), size, mode, &c, raw); });
-        return call(c);
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_put_start(get(), detail::text(path), path.size(), size, mode, c, raw); });
     }
+    /// The bytes come as DATA events.
     call start_get(std::string_view path, error &e, std::uint64_t max_bytes = INTERP_FOREVER) noexcept
     {
-        interp_call *c = nullptr;
-        detail::done(e, [&](interp_error **raw) { return interp_session_get_start(get(), text(path), path.size(), max_bytes, &c, raw); });
-        return call(c);
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_get_start(get(), detail::text(path), path.size(), max_bytes, c, raw); });
+    }
+    call start_list(std::string_view path, std::uint32_t flags, std::uint64_t max, error &e) noexcept
+    {
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_list_start(get(), detail::text(path), path.size(), flags, max, c, raw); });
+    }
+    call start_stat(std::string_view path, error &e) noexcept
+    {
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_stat_start(get(), detail::text(path), path.size(), c, raw); });
+    }
+    call start_mkdir(std::string_view path, std::uint32_t flags, error &e) noexcept
+    {
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_mkdir_start(get(), detail::text(path), path.size(), flags, c, raw); });
+    }
+    call start_rename(std::string_view from, std::string_view to, std::uint32_t flags, error &e) noexcept
+    {
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_rename_start(get(), detail::text(from), from.size(), detail::text(to), to.size(), flags, c, raw); });
+    }
+    call start_remove(std::string_view path, std::uint32_t flags, error &e) noexcept
+    {
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_remove_start(get(), detail::text(path), path.size(), flags, c, raw); });
+    }
+
+    // Trees; see files.h. flags: INTERP_TREE_*. An archive is in memory, or goes by a descriptor of the host's; dir is a directory of the host. What comes back is JSON, but for get_tar's archive.
+    content put_tar(std::string_view path, std::string_view archive, std::uint32_t flags, error &e) noexcept
+    {
+        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_put_tar(get(), detail::text(path), path.size(), flags, detail::text(archive), archive.size(), out, raw); });
+    }
+    content put_tar_from(int fd, std::string_view path, std::uint32_t flags, error &e) noexcept
+    {
+        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_put_tar_fd(get(), detail::text(path), path.size(), flags, fd, out, raw); });
+    }
+    content get_tar(std::string_view path, std::uint32_t flags, error &e, std::uint64_t max_bytes = INTERP_FOREVER) noexcept
+    {
+        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_get_tar(get(), detail::text(path), path.size(), flags, max_bytes, out, raw); });
+    }
+    content get_tar_to(int fd, std::string_view path, std::uint32_t flags, error &e, std::uint64_t max_bytes = INTERP_FOREVER) noexcept
+    {
+        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_get_tar_fd(get(), detail::text(path), path.size(), flags, max_bytes, fd, out, raw); });
+    }
+    content put_dir(std::string_view path, const char *dir, std::uint32_t flags, error &e) noexcept
+    {
+        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_put_dir(get(), detail::text(path), path.size(), flags, dir, out, raw); });
+    }
+    content get_dir(std::string_view path, const char *dir, std::uint32_t flags, error &e, std::uint64_t max_bytes = INTERP_FOREVER) noexcept
+    {
+        return fetch(e, [&](interp_content **out, interp_error **raw) { return interp_session_get_dir(get(), detail::text(path), path.size(), flags, max_bytes, dir, out, raw); });
+    }
+    /// The archive comes by call::write; or as DATA events.
+    call start_put_tar(std::string_view path, std::uint32_t flags, error &e) noexcept
+    {
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_put_tar_start(get(), detail::text(path), path.size(), flags, c, raw); });
+    }
+    call start_get_tar(std::string_view path, std::uint32_t flags, error &e, std::uint64_t max_bytes = INTERP_FOREVER) noexcept
+    {
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_get_tar_start(get(), detail::text(path), path.size(), flags, max_bytes, c, raw); });
+    }
+    call start_put_dir(std::string_view path, const char *dir, std::uint32_t flags, error &e) noexcept
+    {
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_put_dir_start(get(), detail::text(path), path.size(), flags, dir, c, raw); });
+    }
+    call start_get_dir(std::string_view path, const char *dir, std::uint32_t flags, error &e, std::uint64_t max_bytes = INTERP_FOREVER) noexcept
+    {
+        return started(e, [&](interp_call **c, interp_error **raw) { return interp_session_get_dir_start(get(), detail::text(path), path.size(), flags, max_bytes, dir, c, raw); });
     }
 #if defined(__cpp_exceptions)
     inline session(const context &x, const config &c);
     explicit inline session(const context &x);
+    inline static std::pair<session, call> start_open(const context &x, const config &c);
+    call start_close() { return detail::must([&](error &e) { return start_close(e); }); }
     call start(const request &r) { return detail::must([&](error &e) { return start(r, e); }); }
     result exec(const request &r) { return detail::must([&](error &e) { return exec(r, e); }); }
     /// Events go to f(event); for OUTPUT events the request must have `stream` set. What f throws ends the exec and comes out of here.
@@ -597,9 +783,15 @@ public:
     result run(const char *language, std::string_view code) { return detail::must([&](error &e) { return run(language, code, e); }); }
     void restart(const char *language, const char *kernel = nullptr) { detail::must([&](error &e) { return restart(language, kernel, e); }); }
     void delete_kernel(const char *language, const char *kernel = nullptr) { detail::must([&](error &e) { return delete_kernel(language, kernel, e); }); }
+    call start_restart(const char *language, const char *kernel = nullptr) { return detail::must([&](error &e) { return start_restart(language, kernel, e); }); }
+    call start_delete_kernel(const char *language, const char *kernel = nullptr) { return detail::must([&](error &e) { return start_delete_kernel(language, kernel, e); }); }
     void set_env(const char *name, std::string_view value) { detail::must([&](error &e) { return set_env(name, value, e); }); }
     void unset_env(const char *name) { detail::must([&](error &e) { return unset_env(name, e); }); }
     void probe() { detail::must([&](error &e) { return probe(e); }); }
+    call start_probe() { return detail::must([&](error &e) { return start_probe(e); }); }
+    void redact(const char *name, std::string_view value) const { detail::must([&](error &e) { return redact(name, value, e); }); }
+    void redact_pattern(const char *name, std::string_view regex) const { detail::must([&](error &e) { return redact_pattern(name, regex, e); }); }
+    void detector(const char *name, bool on) const { detail::must([&](error &e) { return detector(name, on, e); }); }
     void put(std::string_view path, std::string_view bytes) { detail::must([&](error &e) { return put(path, bytes, e); }); }
     content get_file(std::string_view path) { return detail::must([&](error &e) { return get_file(path, e); }); }
     content list(std::string_view path, std::uint32_t flags = 0, std::uint64_t max = 10000) { return detail::must([&](error &e) { return list(path, flags, max, e); }); }
@@ -607,16 +799,28 @@ public:
     void mkdir(std::string_view path, std::uint32_t flags = INTERP_FILE_PARENTS) { detail::must([&](error &e) { return mkdir(path, flags, e); }); }
     void rename(std::string_view from, std::string_view to, std::uint32_t flags = 0) { detail::must([&](error &e) { return rename(from, to, flags, e); }); }
     void remove(std::string_view path, std::uint32_t flags = 0) { detail::must([&](error &e) { return remove(path, flags, e); }); }
+    call start_put(std::string_view path, std::uint64_t size = INTERP_UNKNOWN) { return detail::must([&](error &e) { return start_put(path, size, e); }); }
+    call start_get(std::string_view path) { return detail::must([&](error &e) { return start_get(path, e); }); }
+    call start_list(std::string_view path, std::uint32_t flags = 0, std::uint64_t max = 10000) { return detail::must([&](error &e) { return start_list(path, flags, max, e); }); }
+    call start_stat(std::string_view path) { return detail::must([&](error &e) { return start_stat(path, e); }); }
+    call start_mkdir(std::string_view path, std::uint32_t flags = INTERP_FILE_PARENTS) { return detail::must([&](error &e) { return start_mkdir(path, flags, e); }); }
+    call start_rename(std::string_view from, std::string_view to, std::uint32_t flags = 0) { return detail::must([&](error &e) { return start_rename(from, to, flags, e); }); }
+    call start_remove(std::string_view path, std::uint32_t flags = 0) { return detail::must([&](error &e) { return start_remove(path, flags, e); }); }
+    content put_tar(std::string_view path, std::string_view archive, std::uint32_t flags = 0) { return detail::must([&](error &e) { return put_tar(path, archive, flags, e); }); }
+    content put_tar_from(int fd, std::string_view path, std::uint32_t flags = 0) { return detail::must([&](error &e) { return put_tar_from(fd, path, flags, e); }); }
+    content get_tar(std::string_view path, std::uint32_t flags = 0) { return detail::must([&](error &e) { return get_tar(path, flags, e); }); }
+    content get_tar_to(int fd, std::string_view path, std::uint32_t flags = 0) { return detail::must([&](error &e) { return get_tar_to(fd, path, flags, e); }); }
+    content put_dir(std::string_view path, const char *dir, std::uint32_t flags = 0) { return detail::must([&](error &e) { return put_dir(path, dir, flags, e); }); }
+    content get_dir(std::string_view path, const char *dir, std::uint32_t flags = 0) { return detail::must([&](error &e) { return get_dir(path, dir, flags, e); }); }
+    call start_put_tar(std::string_view path, std::uint32_t flags = 0) { return detail::must([&](error &e) { return start_put_tar(path, flags, e); }); }
+    call start_get_tar(std::string_view path, std::uint32_t flags = 0) { return detail::must([&](error &e) { return start_get_tar(path, flags, e); }); }
+    call start_put_dir(std::string_view path, const char *dir, std::uint32_t flags = 0) { return detail::must([&](error &e) { return start_put_dir(path, dir, flags, e); }); }
+    call start_get_dir(std::string_view path, const char *dir, std::uint32_t flags = 0) { return detail::must([&](error &e) { return start_get_dir(path, dir, flags, e); }); }
 #endif
 
 private:
-    static const char *text(std::string_view v) noexcept { return v.data() ? v.data() : ""; }
-    template <class F> static content fetch(error &e, F &&f) noexcept
-    {
-        interp_content *c = nullptr;
-        detail::done(e, [&](interp_error **raw) { return f(&c, raw); });
-        return content(c);
-    }
+    template <class F> static content fetch(error &e, F &&f) noexcept { return detail::take<content, interp_content>(e, std::forward<F>(f)); }
+    template <class F> static call started(error &e, F &&f) noexcept { return detail::take<call, interp_call>(e, std::forward<F>(f)); }
 };
 
 /// Backends, loop, defaults. Sessions keep what they need of it alive.
@@ -631,6 +835,11 @@ public:
         detail::done(e, [&](interp_error **raw) { return interp_ctx_new(flags, &x, raw); });
         return context(x);
     }
+    /// With an allocator for all that the library allocates for it; see interp_realloc_fn.
+    static context make(std::uint32_t flags, interp_realloc_fn allocate, void *userdata, error &e) noexcept
+    {
+        return detail::take<context, interp_ctx>(e, [&](interp_ctx **out, interp_error **raw) { return interp_ctx_new_alloc(flags, allocate, userdata, out, raw); });
+    }
     cancel new_cancel(error &e) const noexcept
     {
         interp_cancel *t = nullptr;
@@ -639,7 +848,46 @@ public:
     }
     bool redact(const char *name, std::string_view value, error &e) const noexcept
     {
-        return detail::done(e, [&](interp_error **raw) { return interp_redact_add(get(), name, value.data() ? value.data() : "", value.size(), raw); });
+        return detail::done(e, [&](interp_error **raw) { return interp_redact_add(get(), name, detail::text(value), value.size(), raw); });
+    }
+    /// A pattern in Perl's syntax, and a detector (its name, its group or "all") switched on or off; see redact.h.
+    bool redact_pattern(const char *name, std::string_view regex, error &e) const noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_redact_add_pattern(get(), name, detail::text(regex), regex.size(), raw); });
+    }
+    bool detector(const char *name, bool on, error &e) const noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_redact_set_detector(get(), name, on, raw); });
+    }
+    /// A text of the host's as the library redacts output.
+    interp::redacted redacted(std::string_view bytes, error &e) const noexcept
+    {
+        return detail::take<interp::redacted, interp_redacted>(e, [&](interp_redacted **out, interp_error **raw) { return interp_redact_bytes(get(), detail::text(bytes), bytes.size(), out, raw); });
+    }
+    /// Removes what sandboxes of dead owners have left with the backend of c: how many things. And started: kind GC; and a look at the backend without a sandbox: kind PROBE.
+    std::uint64_t gc(const config &c, error &e) const noexcept
+    {
+        std::uint64_t removed = 0;
+        detail::done(e, [&](interp_error **raw) { return interp_ctx_gc(get(), c.get(), &removed, raw); });
+        return removed;
+    }
+    call start_gc(const config &c, error &e) const noexcept
+    {
+        return detail::take<call, interp_call>(e, [&](interp_call **out, interp_error **raw) { return interp_ctx_gc_start(get(), c.get(), out, raw); });
+    }
+    call start_probe(const config &c, error &e) const noexcept
+    {
+        return detail::take<call, interp_call>(e, [&](interp_call **out, interp_error **raw) { return interp_ctx_probe_start(get(), c.get(), out, raw); });
+    }
+    /// An agent for an architecture in place of the built-in one, before the first open. A backend of the host's own is added to get(): see backend.h.
+    bool agent(const char *arch, std::string_view program, error &e) noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_ctx_set_agent(get(), arch, detail::text(program), program.size(), raw); });
+    }
+    /// Looks after sessions without a call in flight until stop is fired: for a thread of its own.
+    bool run(const cancel &stop, error &e) const noexcept
+    {
+        return detail::done(e, [&](interp_error **raw) { return interp_ctx_run(get(), stop.get(), raw); });
     }
     /// f may be called on any thread that is inside the library. It must not throw, nor call the library.
     bool log(log_function f, error &e)
@@ -709,6 +957,14 @@ public:
     explicit context(std::uint32_t flags = 0) : handle(detail::must([&](error &e) { return make(flags, e); }).release()) {}
     cancel new_cancel() const { return detail::must([&](error &e) { return new_cancel(e); }); }
     void redact(const char *name, std::string_view value) const { detail::must([&](error &e) { return redact(name, value, e); }); }
+    void redact_pattern(const char *name, std::string_view regex) const { detail::must([&](error &e) { return redact_pattern(name, regex, e); }); }
+    void detector(const char *name, bool on) const { detail::must([&](error &e) { return detector(name, on, e); }); }
+    interp::redacted redacted(std::string_view bytes) const { return detail::must([&](error &e) { return redacted(bytes, e); }); }
+    std::uint64_t gc(const config &c) const { return detail::value([&](error &e) { return gc(c, e); }); }
+    call start_gc(const config &c) const { return detail::must([&](error &e) { return start_gc(c, e); }); }
+    call start_probe(const config &c) const { return detail::must([&](error &e) { return start_probe(c, e); }); }
+    void agent(const char *arch, std::string_view program) { detail::must([&](error &e) { return agent(arch, program, e); }); }
+    void run(const cancel &stop) const { detail::must([&](error &e) { return run(stop, e); }); }
     void log(log_function f) { detail::must([&](error &e) { return log(std::move(f), e); }); }
     void audit(std::string_view options, std::string_view key = {}) const { detail::must([&](error &e) { return audit(options, key, e); }); }
     void audit_records(audit_function f) { detail::must([&](error &e) { return audit_records(std::move(f), e); }); }
@@ -735,7 +991,21 @@ inline session session::open(const context &x, const config &c, error &e) noexce
     detail::done(e, [&](interp_error **raw) { return interp_session_open(x.get(), c.get(), &s, raw); });
     return session(s);
 }
+inline std::pair<session, call> session::start_open(const context &x, const config &c, error &e) noexcept
+{
+    interp_session *s = nullptr;
+    call k = started(e, [&](interp_call **out, interp_error **raw) { return interp_session_open_start(x.get(), c.get(), &s, out, raw); });
+    return { session(s), std::move(k) };
+}
 #if defined(__cpp_exceptions)
+inline std::pair<session, call> session::start_open(const context &x, const config &c)
+{
+    error e;
+    auto both = start_open(x, c, e);
+    if (e)
+        throw failure(std::move(e));
+    return both;
+}
 inline config::config(const context &x) : handle(detail::must([&](error &e) { return make(x, e); }).release()) {}
 inline request::request(const context &x, const char *name, std::string_view text) : handle(detail::must([&](error &e) { return make(x, e); }).release())
 {

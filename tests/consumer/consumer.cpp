@@ -1,10 +1,13 @@
 // consumer.cpp - interp.hpp as a host uses it; built with and without exceptions. Ends with 77 where no sandbox can be had.
 // SPDX-License-Identifier: MIT
 #include <cstdio>
+#include <cstdlib>
 #include <interp/interp.hpp>
+#include <poll.h>
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <unistd.h>
 
 static int failed;
 #define CHECK(x) ((x) ? (void)0 : (void)(++failed, std::fprintf(stderr, "line %d: %s\n", __LINE__, #x)))
@@ -49,6 +52,87 @@ static void alive(const interp::context &x, interp::session &s, interp::error &e
     CHECK(!missing.ok() && !missing.hint().empty() && missing.claimed_by() == "guest" && missing.step().empty());
 }
 
+// An archive goes up, down by a descriptor, and into a directory of this machine; each in its started form, too.
+static void trees(interp::session &s, interp::error &e)
+{
+    CHECK(s.put("t/a/b", "deep", e) && s.put("t/c", "flat", e));
+    interp::content tar = s.get_tar("t", 0, e);
+    CHECK(tar.data().size() % 512 == 0 && tar.data().find("deep") != std::string_view::npos);
+    CHECK(s.put_tar("u", tar.data(), 0, e).data().find("\"files\":2") != std::string_view::npos && s.get_file("u/a/b", e).data() == "deep");
+    CHECK(!s.put_tar("u", "no archive", 0, e) && e.code() == INTERP_E_INVAL);
+    std::FILE *file = std::tmpfile();
+    CHECK(file && s.get_tar_to(fileno(file), "t", 0, e).data().find("\"complete\":true") != std::string_view::npos);
+    std::rewind(file);
+    CHECK(s.put_tar_from(fileno(file), "v", 0, e) && s.get_file("v/c", e).data() == "flat");
+    std::fclose(file);
+    std::string got;
+    s.start_get_tar("t", 0, e).end([&](const interp::event &ev) { got += std::string(ev.data()); }, e);
+    CHECK(got == tar.data());
+    interp::call put = s.start_put_tar("w", 0, e);
+    CHECK(put.write(got, e) == got.size() && put.write_end(e));
+    put.end([](const interp::event &) {}, e);
+    CHECK(!e && s.get_file("w/a/b", e).data() == "deep");
+    char dir[] = "/tmp/interp-consumer-XXXXXX";
+    CHECK(mkdtemp(dir) && s.get_dir("t", dir, INTERP_TREE_INTO, e) && s.put_dir("x", dir, 0, e) && s.get_file("x/c", e).data() == "flat");
+    s.start_put_dir("y", dir, 0, e).end([](const interp::event &) {}, e);
+    CHECK(!e && s.get_file("y/a/b", e).data() == "deep" && !s.start_get_dir("t", dir, 0, e) && e.code() == INTERP_E_EXISTS);
+    CHECK(std::system((std::string("rm -r ") + dir).c_str()) == 0);
+    const auto said = [&](interp::call k) {
+        k.end([](const interp::event &) {}, e);
+        return std::string(e ? std::string_view("failed") : k.json());
+    };
+    CHECK(said(s.start_mkdir("z", 0, e)) == "{\"created\":true}" && said(s.start_rename("z", "zz", 0, e)) != "failed" && said(s.start_stat("zz", e)).find("\"dir\"") != std::string::npos);
+    CHECK(said(s.start_list(".", 0, 100, e)).find("\"zz\"") != std::string::npos && said(s.start_remove("zz", 0, e)) == "{\"removed\":1}" && said(s.start_stat("zz", e)) == "failed");
+}
+
+// What must not come out: of a context, a config, a session.
+static void secrets(const interp::context &x, interp::config &c, interp::session &s, interp::error &e)
+{
+    CHECK(x.redact("A", "squeamish", e) && c.redact("B", "ossifrage", e) && c.detector("github-token", false, e) && s.redact("C", "correct-horse", e) && s.detector("github-token", true, e));
+    CHECK(!c.detector("nonesuch", true, e) && e.code() == INTERP_E_NOT_FOUND);
+    interp::redacted r = x.redacted("a squeamish text", e);
+    CHECK(r.data() == "a [REDACTED:A] text" && r.counts_json() == "{\"A\":1}");
+    CHECK(s.run("bash", "echo squeamish correct''-horse ossifrage", e).out() == "[REDACTED:A] [REDACTED:C] ossifrage\n");
+    if (interp::has("redact.pcre2")) {
+        CHECK(x.redact_pattern("N", "nr-[0-9]{6}", e) && c.redact_pattern("N", "nr-[0-9]{6}", e) && s.redact_pattern("M", "mr-[0-9]{6}", e));
+        CHECK(s.run("bash", "echo nr-123456 mr-123456", e).out() == "[REDACTED:N] [REDACTED:M]\n");
+    }
+}
+
+// One loop drives an open, an exec and a close, and knows them by their userdata.
+static void by_loop(interp::error &e)
+{
+    interp::context x = interp::context::make(INTERP_CTX_LOOP, e);
+    interp::config c = interp::config::make(x, e);
+    interp::request q = interp::request::make(x, e);
+    CHECK(q.language("bash", e) && q.code("echo by loop", e) && q.set(interp_request_set_label, "step", "one", e));
+    const auto drive = [&](interp::call &k) {
+        k.set_userdata(&k);
+        for (bool done = false; !done;) {
+            pollfd p{ x.fd(), POLLIN, 0 };
+            if (poll(&p, 1, 60000) <= 0 || x.dispatch(e) < 0)
+                return false;
+            while (interp_call *named = x.next())
+                done = done || (interp_call_userdata(named) == &k && k.each([](const interp::event &) {}));
+        }
+        return true;
+    };
+    auto [s, opening] = interp::session::start_open(x, c, e);
+    CHECK(s && opening.kind() == INTERP_CALL_OPEN && opening.of_session() == s.get() && drive(opening));
+    opening.finish(e);
+    CHECK(!e && s.status() == INTERP_SESSION_OPEN);
+    s.set_userdata(&q);
+    interp::call k = s.start(q, e);
+    CHECK(s.userdata() == &q && drive(k) && k.userdata() == &k && k.finish(e).out() == "by loop\n");
+    interp::call probe = s.start_probe(e);
+    CHECK(drive(probe) && s.probe_text().find("bash") != std::string_view::npos);
+    interp::call again = s.start_restart("bash", nullptr, e), gone;
+    CHECK(drive(again) && (gone = s.start_delete_kernel("bash", nullptr, e)) && drive(gone) && s.kernels() == "[]");
+    interp::call closing = s.start_close(e);
+    CHECK(drive(closing) && closing.kind() == INTERP_CALL_CLOSE && s.status() == INTERP_SESSION_GONE);
+    CHECK(!x.start_gc(c, e) && e.code() == INTERP_E_UNSUPPORTED && !x.start_probe(c, e) && e.code() == INTERP_E_UNSUPPORTED);
+}
+
 static int quiet()
 {
     interp::error e;
@@ -82,7 +166,13 @@ static int quiet()
     t.join();
     CHECK(cancelled.outcome() == INTERP_OUTCOME_CANCELLED && stop.fired());
     files(moved, e);
+    trees(moved, e);
     alive(x, moved, e);
+    secrets(x, c, moved, e);
+    by_loop(e);
+    CHECK(x.gc(c, e) == 0 && e.code() == INTERP_E_UNSUPPORTED && c.json().find("\"timeout_ms\":20000") != std::string_view::npos && c.languages().find("\"python\"") != std::string_view::npos);
+    CHECK(c.set(interp_config_set_policy, "{\"code_bytes\":5}", e) && c.set(interp_config_set_label, "job", "7", e) && !c.set(interp_config_add_language, "{}", e) && e.code() == INTERP_E_INVAL);
+    CHECK(!interp::version().empty() && interp::version_number() > 0 && interp::has("backend.local") && interp::status_name(INTERP_E_BUSY) == "INTERP_E_BUSY" && interp::estimate_tokens("four words of text") > 2);
     moved.reset();
     c.reset();
     x.reset();
@@ -138,6 +228,10 @@ static void loud()
         interp::result::place at = wrote.find(INTERP_STREAM_STDOUT, "line 500");
         CHECK(at.found && at.line == 501 && wrote.read(INTERP_STREAM_STDOUT, at.offset, page, sizeof page) == 7 && std::string_view(page, 7) == "line 50");
         CHECK(wrote.readable_bytes(INTERP_STREAM_STDOUT) == wrote.total_bytes(INTERP_STREAM_STDOUT) && !wrote.find(INTERP_STREAM_STDOUT, "nowhere").found);
+        s.put("x/y", "z");
+        s.put_tar("w", s.get_tar("x").data());
+        CHECK(s.get_file("w/y").data() == "z" && x.redacted("correct horse battery").counts_json() == "{\"TOKEN\":1}");
+        s.remove("x", INTERP_FILE_RECURSIVE);
         s.put("x", "y");
         CHECK(s.get_file("x").data() == "y" && records > 3 && x.audit_head().seq == records);
         try {

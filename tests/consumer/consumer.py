@@ -5,6 +5,7 @@ SPDX-License-Identifier: MIT"""
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -48,6 +49,17 @@ def size(name, library, options, tmp):
         r = run(['strip', '-o', stripped, library])
         took = os.path.getsize(stripped) if r.returncode == 0 else 0
         report(name, 0 < took <= KIB << 10, '%d bytes %s' % (took, r.stdout))
+
+
+def not_in_cpp(include):
+    """Functions of the headers that interp.hpp does not call: but the setters of options, which its set() takes as they are, and the adding of a backend, which is a table of C functions"""
+    text = {}
+    for name in HEADERS:
+        with open(os.path.join(include, name), encoding='utf-8') as f:
+            text[name] = f.read()
+    declared = set(re.findall(r'^INTERP_API [^;]*?\b(interp_\w+)\(', '\n'.join(text[n] for n in HEADERS - {'options.h', 'interp.hpp'}), re.M))
+    assert len(declared) > 100, declared
+    return sorted(declared - set(re.findall(r'\binterp_\w+', text['interp.hpp'])) - {'interp_ctx_add_backend'})
 
 
 def main():
@@ -110,6 +122,8 @@ def main():
                 report(name, False, r.stdout)
             else:
                 outcome(name, run([exe], env=run_env))
+        missing = not_in_cpp(os.path.join(config('--variable=includedir')[0], 'interp'))
+        report('interp.hpp has all functions', not missing, ' '.join(missing))
         # two copies in one process
         plugin, host = os.path.join(tmp, 'plugin.so'), os.path.join(tmp, 'host')
         static = [x if x != '-linterp' else os.path.join(libdir, 'libinterp.a') for x in config('--libs', '--static')]
