@@ -35,9 +35,7 @@ wanted() {
 perform() {
     name=$1 limit=$2 script=$3; shift 3
     start=$(date +%s)
-    timeout -k 30 "$limit" sh "$root/tests/stages/$script" "$@" </dev/null 2>&1 &
-    trap 'kill $!' HUP INT TERM   # ends what it has begun
-    wait $!
+    timeout -k 30 "$limit" sh "$root/tests/stages/$script" "$@" </dev/null 2>&1
     echo "$? $limit $(($(date +%s) - start))" >"$logs/$name.status"
 }
 # tally NAME: takes the counts out of its log
@@ -86,7 +84,8 @@ join() {
     running=
 }
 running=
-trap 'for one in $running; do kill "${one#*:}" 2>/dev/null; done; exit 1' HUP INT TERM
+# what they have begun has its own way to end
+trap 'for one in $running; do pkill -P "${one#*:}" 2>/dev/null; kill "${one#*:}" 2>/dev/null; done; exit 1' HUP INT TERM
 
 if [ -z "$list" ]; then
     mkdir -p "$logs" || exit 1
