@@ -151,13 +151,13 @@ static _Noreturn void loop(void)
         for (long i = 0; i < n; i++)
             event(&e[i]);
         busy = stream_input();
+        busy |= late_step();   /* before a kernel's word: what came before the end of an exec goes with it */
         for (struct kernel *k = kernels; k < kernels + KERNELS; k++)
             if (k->stage) {
                 busy |= kernel_step(k);
                 ladder_step(k);
             }
         busy |= workers_step();
-        busy |= late_step();
         if (A.watch_bytes)
             watch_step();
         if (A.greeted && A.now >= min64(lease_end(), A.life_end))

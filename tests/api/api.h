@@ -189,6 +189,32 @@ UNUSED static void wait_done(interp_call *c)
             NEED(st);
     }
 }
+/* Of an exec with "stream": until this has come on one of its streams. Other events are thrown away; the result has the output all the same. */
+UNUSED static void wait_output(interp_call *c, int32_t stream, const char *text)
+{
+    char seen[4096] = "";
+    size_t have = 0;
+    while (!strstr(seen, text)) {
+        const interp_event *ev;
+        interp_status st = interp_call_next(c, &ev);
+        if (st == INTERP_AGAIN) {
+            NEED(interp_call_wait(c, INTERP_FOREVER, 0, ERR));
+            continue;
+        }
+        if (st != INTERP_OK) {
+            tap_fail(__FILE__, __LINE__, "the exec ended without \"%.100s\"", text);
+            return;
+        }
+        if (interp_event_type(ev) != INTERP_EV_OUTPUT || interp_event_stream(ev) != stream)
+            continue;
+        size_t n;
+        const void *p = interp_event_data(ev, &n);
+        n = n < sizeof seen - 1 - have ? n : sizeof seen - 1 - have;
+        memcpy(seen + have, p, n);
+        have += n;
+        seen[have] = 0;
+    }
+}
 UNUSED static interp_result *finish_exec(interp_call *c)
 {
     interp_result *r = NULL;
@@ -330,6 +356,12 @@ UNUSED static int count_alive(const struct procs *l)
         n += s && s != 'Z' && s != 'X' && t == l->start[i];
     }
     return n;
+}
+/* How often this thread has gone to sleep by itself: a busy machine that takes the processor away from it adds nothing. */
+UNUSED static long count_sleeps(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_THREAD, &u) ? -1 : u.ru_nvcsw;
 }
 UNUSED static int count_descendants(void)
 {

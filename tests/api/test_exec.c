@@ -260,9 +260,9 @@ TEST(restart_idle)
     IS(interp_session_restart(b.s, "python", NULL, ERR), INTERP_E_NOT_FOUND);
     EXPECT_RUN(b.s, "python", "x = 1; import subprocess; p = subprocess.Popen(['sleep', '1000'])", "");
     EXPECT_RUN(b.s, "bash", "y=2", "");
-    int before = count_descendants();
+    int before = count_running();
     OK(interp_session_restart(b.s, "python", NULL, ERR));
-    int after = count_descendants();
+    int after = count_running();
     printf("# processes: %d, after the restart %d\n", before, after);
     CHECK(after < before);
     EXPECT_RUN(b.s, "bash", "echo $y; ps -e 2>/dev/null | grep -c sleep; true", "2\n0\n");   /* the other kernel lives, the child of the first does not */
@@ -279,9 +279,9 @@ TEST(restart_during_exec)
 {
     struct box b = new_box(NULL);
     EXPECT_RUN(b.s, "python", "x = 1", "");
-    interp_call *k = start_exec(&b, "python", "import time; print('in', flush=True); time.sleep(1000)", NULL), *again = NULL;
-    CHECK_INT(interp_call_wait(k, 300, 0, ERR), INTERP_AGAIN);
-    api_drop();
+    interp_call *k = start_exec(&b, "python", "import time; print('in', flush=True); time.sleep(1000)", "{\"stream\":1}"), *again = NULL;
+    wait_output(k, INTERP_STREAM_STDOUT, "in\n");
+    IS(interp_call_finish(k, NULL, ERR), INTERP_AGAIN);
     NEED(interp_session_restart_start(b.s, "python", NULL, &again, ERR));
     CHECK_INT(interp_call_kind(again), INTERP_CALL_RESTART);
     wait_done(again);
@@ -313,7 +313,7 @@ TEST(timeout_keeps_state)
         }
         EXPECT_RUN(b.s, row[i].language, row[i].set, "");
         uint64_t t = tap_now_ns();
-        interp_result *r = exec_with(b.x, b.s, row[i].language, row[i].loop, "{\"timeout_ms\":500}");
+        interp_result *r = exec_with(b.x, b.s, row[i].language, row[i].loop, "{\"timeout_ms\":500,\"grace_ms\":12000}");   /* the first signal is heard, however late */
         double over = (double)(tap_now_ns() - t) / 1e6 - 500;
         char name[80];
         snprintf(name, sizeof name, "overshoot of a 500 ms timeout, %s", row[i].loop);
@@ -333,8 +333,8 @@ TEST(not_driven_past_the_deadline)
 {
     struct box b = new_box(NULL);
     EXPECT_RUN(b.s, "bash", "x=1", "");
-    interp_call *k = start_exec(&b, "bash", "echo begun; sleep 1000", "{\"timeout_ms\":1500,\"grace_ms\":1500}");
-    tap_sleep_ms(4000);
+    interp_call *k = start_exec(&b, "bash", "echo begun; sleep 1000", "{\"timeout_ms\":1500,\"grace_ms\":3000}");
+    tap_sleep_ms(6000);
     interp_result *r = finish_exec(k);
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_PRESERVED);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "begun\n");
@@ -349,12 +349,12 @@ TEST(timeout_stubborn)
     struct box b = new_box(NULL);
     EXPECT_RUN(b.s, "python", "import time", "");      /* the time is for the code, not for the interpreter's start */
     uint64_t t = tap_now_ns();
-    interp_result *r = exec_with(b.x, b.s, "python", "print('begun', flush=True)\nwhile True:\n  try:\n    while True: time.sleep(0.01)\n  except BaseException: pass", "{\"timeout_ms\":1500,\"grace_ms\":700}");
+    interp_result *r = exec_with(b.x, b.s, "python", "print('begun', flush=True)\nwhile True:\n  try:\n    while True: time.sleep(0.01)\n  except BaseException: pass", "{\"timeout_ms\":2500,\"grace_ms\":700}");
     double ms = (double)(tap_now_ns() - t) / 1e6;
-    MEASURE("timeout 1500 ms + grace 700 ms, stubborn code", ms, "ms");
+    MEASURE("timeout 2500 ms + grace 700 ms, stubborn code", ms, "ms");
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_RESET);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "begun\n");
-    CHECK(ms > 2100 && ms < 2200 + 4000 * tap_slow());
+    CHECK(ms > 3100 && ms < 3200 + 4000 * tap_slow());
     interp_result_free(r);
     EXPECT_RUN(b.s, "python", "print(1)", "1\n");
     free_box(&b);
@@ -387,7 +387,7 @@ TEST(interrupt_caught)
 {
     struct box b = new_box(NULL);
     EXPECT_RUN(b.s, "python", "import time", "");      /* as above */
-    interp_result *r = exec_with(b.x, b.s, "python", "try:\n  time.sleep(1000)\nexcept KeyboardInterrupt:\n  print('caught')", "{\"timeout_ms\":1500}");
+    interp_result *r = exec_with(b.x, b.s, "python", "try:\n  time.sleep(1000)\nexcept KeyboardInterrupt:\n  print('caught')", "{\"timeout_ms\":2500,\"grace_ms\":30000}");
     EXPECT_OK(r);
     CHECK_STR(interp_result_interrupted(r), "wall");
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "caught\n");
@@ -398,18 +398,24 @@ TEST(interrupt_caught)
 TEST(wait_and_finish)
 {
     struct box b = new_box(NULL);
-    interp_call *k = start_exec(&b, "bash", "sleep 1; echo slept", NULL);
+    interp_call *k = start_exec(&b, "bash", "until [ -e go ]; do sleep 0.01; done; sleep 0.3; echo slept", NULL);
     interp_result *r = (interp_result *)&r;
     const interp_event *ev;
     IS(interp_call_finish(k, &r, ERR), INTERP_AGAIN);
     CHECK(r == (interp_result *)&r);
     IS(interp_call_next(k, &ev), INTERP_AGAIN);
-    uint64_t t = tap_now_ns();
-    IS(interp_call_wait(k, 0, 0, ERR), INTERP_AGAIN);              /* looks once */
-    CHECK(tap_now_ns() - t < 200000000u * (uint64_t)tap_slow());
+    uint64_t t, fastest = UINT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        t = tap_now_ns();
+        IS(interp_call_wait(k, 0, 0, ERR), INTERP_AGAIN);          /* looks once */
+        t = tap_now_ns() - t;
+        fastest = t < fastest ? t : fastest;
+    }
+    CHECK(fastest < 200000000u * (uint64_t)tap_slow());
     t = tap_now_ns();
     IS(interp_call_wait(k, 200, 0, ERR), INTERP_AGAIN);
     CHECK(tap_now_ns() - t >= 199000000u);
+    OK(interp_session_put(b.s, "go", 2, 0644, "", 0, ERR));
     OK(interp_call_wait(k, INTERP_FOREVER, 0, ERR));
     OK(interp_call_wait(k, INTERP_FOREVER, 0, ERR));               /* still says that there is something */
     OK(interp_call_next(k, &ev));
@@ -440,22 +446,20 @@ TEST(wait_intr)
     struct box b = new_box(NULL);
     struct sigaction sa = { .sa_handler = no_op };
     sigaction(SIGUSR1, &sa, NULL);
-    interp_call *k = start_exec(&b, "bash", "sleep 2; echo slept", NULL);
+    interp_call *k = start_exec(&b, "bash", "until [ -e go ]; do sleep 0.01; done; sleep 0.3; echo slept", NULL);
     timer_t tm;
     struct sigevent se = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
-    struct itimerspec its = { .it_value = { 0, 300000000 } };
+    struct itimerspec its = { { 0, 20000000 }, { 0, 20000000 } };  /* again and again: one of them comes within the call */
     REQUIRE(timer_create(CLOCK_MONOTONIC, &se, &tm) == 0 && timer_settime(tm, 0, &its, NULL) == 0);
     IS(interp_call_wait(k, INTERP_FOREVER, INTERP_WAIT_INTR, ERR), INTERP_E_INTR);
-    REQUIRE(timer_settime(tm, 0, &its, NULL) == 0);
     IS(interp_call_wait(k, 1, 0x80000000u, ERR), INTERP_E_INVAL);
+    OK(interp_session_put(b.s, "go", 2, 0644, "", 0, ERR));
     OK(interp_call_wait(k, INTERP_FOREVER, 0, ERR));               /* without the flag a signal does not end it */
     interp_result *r = finish_exec(k);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "slept\n");
     interp_result_free(r);
     /* the blocking form restarts */
-    its.it_interval = its.it_value = (struct timespec){ 0, 20000000 };
-    REQUIRE(timer_settime(tm, 0, &its, NULL) == 0);
-    EXPECT_RUN(b.s, "bash", "sleep 0.5; echo slept", "slept\n");
+    EXPECT_RUN(b.s, "bash", "sleep 0.3; echo slept", "slept\n");
     timer_delete(tm);
     free_box(&b);
 }
@@ -463,10 +467,8 @@ TEST(wait_intr)
 TEST(late_output)
 {
     struct box b = new_box(NULL);
-    uint64_t t = tap_now_ns();
-    EXPECT_RUN(b.s, "bash", "(sleep 0.7; echo late) & echo now", "now\n");   /* a child that holds the pipe holds no call */
-    CHECK(tap_now_ns() - t < 600000000u + UINT64_C(5000000000) * (tap_slow() - 1));
-    interp_result *r = run(b.s, "bash", "sleep 1.5; echo later");
+    EXPECT_RUN(b.s, "bash", "(until [ -e go ]; do sleep 0.01; done; echo late; : > said) & echo now", "now\n");   /* a child that holds the pipe holds no call */
+    interp_result *r = run(b.s, "bash", ": > go; until [ -e said ]; do sleep 0.01; done; echo later");
     EXPECT_OK(r);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "later\n");               /* never in another exec's streams */
     const char *j = interp_result_json(r, NULL);
@@ -479,11 +481,34 @@ TEST(late_output)
     free_box(&b);
 }
 
+/* An agent that stands still while a child writes and an exec ends finds both at once: what came first goes first. */
+TEST(late_output_before_the_end)
+{
+    struct box b = new_box(NULL);
+    struct procs l = { .n = 0 };
+    EXPECT_RUN(b.s, "bash", "(until [ -e go ]; do sleep 0.01; done; echo late; : > said) & echo now", "now\n");
+    add_children(&l, getpid());
+    REQUIRE(l.n > 2);
+    interp_call *k = start_exec(&b, "bash", "echo begun; sleep 0.3; : > go; until [ -e said ]; do sleep 0.01; done; echo later", "{\"stream\":1}");
+    wait_output(k, INTERP_STREAM_STDOUT, "begun\n");
+    kill(l.pid[0], SIGSTOP);
+    tap_sleep_ms(700);
+    kill(l.pid[0], SIGCONT);
+    interp_result *r = finish_exec(k);
+    EXPECT_OK(r);
+    interp_result_free(r);
+    r = run(b.s, "bash", "echo third");
+    const char *j = interp_result_json(r, NULL);
+    EXPECT_JSON(j, strlen(j), "d['late'] == []");
+    interp_result_free(r);
+    free_box(&b);
+}
+
 TEST(late_output_as_event)
 {
     struct box b = new_box(NULL);
-    EXPECT_RUN(b.s, "bash", "(sleep 0.3; echo late; echo late2 >&2) & echo now", "now\n");
-    interp_call *k = start_exec(&b, "bash", "sleep 1; echo later", "{\"stream\":1}");
+    EXPECT_RUN(b.s, "bash", "(until [ -e go ]; do sleep 0.01; done; echo late; echo late2 >&2; : > said) & echo now", "now\n");
+    interp_call *k = start_exec(&b, "bash", ": > go; until [ -e said ]; do sleep 0.01; done; echo later", "{\"stream\":1}");
     int late = 0;
     for (;;) {
         const interp_event *ev;
@@ -597,11 +622,12 @@ TEST(idle_between_execs)
 
 TEST(session_idle_expires)
 {
-    struct box b = new_box("{\"session_idle_ms\":1000}");
-    EXPECT_RUN(b.s, "python", "x = 1", "");
-    tap_sleep_ms(2500);
+    struct box b = new_box("{\"session_idle_ms\":3000}");
+    EXPECT_RUN(b.s, "sh", "x=1", "");
+    while (count_running())
+        tap_sleep_ms(20);
     interp_result *r = NULL;
-    interp_status st = interp_session_run(b.s, "python", "print(x)", INTERP_NTS, &r, ERR);
+    interp_status st = interp_session_run(b.s, "sh", "echo $x", INTERP_NTS, &r, ERR);
     if (st != INTERP_E_CLOSED || strcmp(interp_error_reason(api_err), "expired"))
         FAIL("after the idle limit: %s, reason %s", interp_status_name(st), interp_error_reason(api_err));
     api_drop();
