@@ -119,12 +119,12 @@ static int tour(struct heap *h, struct fake *b, uint32_t flags)
         TRY(interp_request_set_env(r, "X", "1", 1, &e));
         TRY(interp_request_set_options(r, "{\"a\":1}", INTERP_NTS, &e));
         TRY(interp_request_set_label(r, "e", "f", &e));
-        TRY(interp_request_set_json(r, "{\"timeout_ms\":5000,\"labels\":{\"g\":\"h\"},\"actor\":\"i\",\"stream\":1,\"env\":{\"Y\":\"2\"}}", INTERP_NTS, &e));
+        TRY(interp_request_set_json(r, "{\"timeout_ms\":20000,\"labels\":{\"g\":\"h\"},\"actor\":\"i\",\"stream\":1,\"env\":{\"Y\":\"2\"}}", INTERP_NTS, &e));
     }
     if (c && known && !failed) {
         TRY(interp_session_open_start(x, c, &s, &k, &e));
         for (int step = 0; s && k && step < 2; step++) {
-            uint64_t end = tap_now_ns() + UINT64_C(15000000000);
+            uint64_t end = tap_now_ns() + UINT64_C(25000000000) * tap_slow();
             for (;;) {
                 const interp_event *ev;
                 st = interp_call_next(k, &ev);
@@ -288,7 +288,7 @@ static void local_step(struct step *out, long n)
     if (st == INTERP_OK)
         st = interp_request_new(x, &q, &e);
     if (st == INTERP_OK)
-        st = interp_request_set_json(q, "{\"language\":\"python\",\"code\":\"print('x' * 100); 42\",\"timeout_ms\":5000,\"grace_ms\":500}", INTERP_NTS, &e);
+        st = interp_request_set_json(q, "{\"language\":\"python\",\"code\":\"print('x' * 100); 42\",\"timeout_ms\":20000,\"grace_ms\":500}", INTERP_NTS, &e);
     if (st == INTERP_OK)
         st = interp_session_exec(s, q, &r, &e);
     if (n == 0 && (st == INTERP_E_ISOLATION || st == INTERP_E_UNSUPPORTED))

@@ -34,6 +34,8 @@ static interp_call *start_exec(struct box *b, interp_request *r)
     interp_request_free(r);
     return k;
 }
+/* The code hears the first signal; no rung behind it is to end a kernel that a busy machine keeps waiting. */
+#define PATIENT "{\"grace_ms\":6000}"
 static unsigned sweep_steps(void) { return tap_slow() > 1 ? 10 : 40; }
 
 TEST(token)
@@ -106,6 +108,8 @@ TEST_LONG(open_sweep, 120)
         interp_config *c = new_config(x, NULL);
         NEED(interp_config_set_cancel(c, t, ERR));
         later_start(&l, span * i / sweep_steps(), fire, t);
+        if (!i)
+            later_join(&l);                                 /* one of them is in time for certain */
         interp_status st = interp_session_open(x, c, &s, ERR);
         if (st == INTERP_OK) {
             opened++;
@@ -116,7 +120,8 @@ TEST_LONG(open_sweep, 120)
             IS(st, INTERP_E_CANCELLED);
         }
         api_drop();
-        later_join(&l);
+        if (i)
+            later_join(&l);
         interp_config_free(c);
         interp_cancel_free(t);
     }
@@ -129,7 +134,7 @@ TEST_LONG(open_sweep, 120)
 /* The outcome may be ok or cancelled; never anything else, and the session goes on. */
 static void sweep_exec(const char *language, const char *code, unsigned span, int fresh_kernel)
 {
-    struct box b = new_box(NULL);
+    struct box b = new_box(PATIENT);
     unsigned ok = 0, cancelled = 0, not_run = 0, lost_state = 0;
     EXPECT_RUN(b.s, language, !strcmp(language, "python") ? "pass" : ":", "");
     for (unsigned i = 0; i < sweep_steps(); i++) {
@@ -171,7 +176,7 @@ TEST_LONG(exec_sweep_bash_fresh, 180) { sweep_exec("bash", "echo 1", 20000, 1); 
 /* The signal of a cancel that comes as the exec ends by itself must not reach the next exec: neither as an end of the kernel nor as lost output. */
 static void near_the_end(const char *language, const char *first, const char *second, unsigned span, int n)
 {
-    struct box b = new_box(NULL);
+    struct box b = new_box(PATIENT);
     uint64_t seed = 11;
     int cancelled = 0, bad = 0;
     EXPECT_RUN(b.s, language, first, "1\n");
@@ -210,27 +215,28 @@ TEST_LONG(near_the_end_javascript, 120) { near_the_end("javascript", "console.lo
 TEST(cancel_running)
 {
     static const struct { const char *language, *code; } row[] = {
-        { "python", "while True: pass" }, { "python", "import time; time.sleep(1000)" }, { "python", "import subprocess; subprocess.run(['sleep', '1000'])" },
-        { "bash", "while :; do :; done" }, { "bash", "sleep 1000" }, { "bash", "cat /dev/zero | wc -c" },
+        { "python", "print('begun', flush=True)\nwhile True: pass" }, { "python", "import time; print('begun', flush=True); time.sleep(1000)" },
+        { "python", "import subprocess; print('begun', flush=True); subprocess.run(['sleep', '1000'])" },
+        { "bash", "echo begun; while :; do :; done" }, { "bash", "echo begun; sleep 1000" }, { "bash", "echo begun; cat /dev/zero | wc -c" },
     };
-    struct box b = new_box(NULL);
+    struct box b = new_box(PATIENT);
     EXPECT_RUN(b.s, "python", "x = 1", "");
     EXPECT_RUN(b.s, "bash", "x=1", "");
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        struct later l;
         fresh_token(&b);
-        interp_request *r = cancellable(&b, row[i].language, row[i].code, NULL);
+        interp_call *k = start_exec(&b, cancellable(&b, row[i].language, row[i].code, "{\"stream\":1}"));
+        wait_output(k, INTERP_STREAM_STDOUT, "begun\n");
+        tap_sleep_ms(100);                                  /* mostly it is in the midst of it then */
         uint64_t t = tap_now_ns();
-        later_start(&l, 300000, fire, b.t);
-        interp_result *out = exec_request(b.s, r);
-        double ms = (double)(tap_now_ns() - t) / 1e6 - 300;
+        interp_cancel_fire(b.t);
+        interp_result *out = finish_exec(k);
+        double ms = (double)(tap_now_ns() - t) / 1e6;
         MEASURE(row[i].code, ms, "ms from cancel to result");
         EXPECT(out, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_PRESERVED);
         CHECK_STR(interp_result_interrupted(out), "cancel");
         CHECK_INT(interp_result_ran(out), 1);
         CHECK(ms < 3500 * tap_slow());
         interp_result_free(out);
-        later_join(&l);
     }
     EXPECT_RUN(b.s, "python", "print(x)", "1\n");
     EXPECT_RUN(b.s, "bash", "echo $x", "1\n");
@@ -246,7 +252,7 @@ TEST(codes_of_an_interrupted_shell)
         { "bash", "trap : INT; touch on; sleep 1000", INTERP_OUTCOME_CANCELLED },
         { "sh", "trap 'exit 130' INT; touch on; while :; do sleep 0.05; done", INTERP_OUTCOME_CANCELLED },
     };
-    struct box b = new_box(NULL);
+    struct box b = new_box(PATIENT);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         fresh_token(&b);
         interp_call *k = start_exec(&b, cancellable(&b, row[i].language, row[i].code, NULL));
@@ -262,27 +268,28 @@ TEST(codes_of_an_interrupted_shell)
     free_box(&b);
 }
 
-/* (a call in it: CPython drops the handler of a body that cannot raise) */
-static const char *const stubborn = "import time\nprint('begun', flush=True)\nwhile True:\n  try:\n    while True: time.sleep(0.01)\n  except BaseException: pass";
+/* Says so on stdout when it has begun, and on stderr each time that it has caught something. (a call in it: CPython drops the handler of a body that cannot raise) */
+static const char *const stubborn = "import os, time\nn = 0\nwhile True:\n  try:\n    n += 1\n    os.write(*((1, b'begun\\n') if n == 1 else (2, b'again\\n')))\n    while True: time.sleep(0.01)\n"
+                                    "  except BaseException: pass";
 
 TEST(second_fire_skips_the_grace)
 {
     struct box b = new_box("{\"grace_ms\":30000}");
-    struct later one, two;
     EXPECT_RUN(b.s, "python", "x = 1", "");
-    interp_request *r = cancellable(&b, "python", stubborn, NULL);
+    interp_call *k = start_exec(&b, cancellable(&b, "python", stubborn, "{\"stream\":1}"));
+    wait_output(k, INTERP_STREAM_STDOUT, "begun\n");
+    interp_cancel_fire(b.t);
+    wait_output(k, INTERP_STREAM_STDERR, "again\n");
+    IS(interp_call_finish(k, NULL, ERR), INTERP_AGAIN);
     uint64_t t = tap_now_ns();
-    later_start(&one, 300000, fire, b.t);
-    later_start(&two, 800000, fire, b.t);
-    interp_result *out = exec_request(b.s, r);
-    double ms = (double)(tap_now_ns() - t) / 1e6 - 800;
+    interp_cancel_fire(b.t);
+    interp_result *out = finish_exec(k);
+    double ms = (double)(tap_now_ns() - t) / 1e6;
     MEASURE("second fire to result", ms, "ms");
     EXPECT(out, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_RESET);
     EXPECT_TEXT(out, INTERP_STREAM_STDOUT, "begun\n");
-    CHECK(ms > -500 && ms < 5000 * tap_slow());
+    CHECK(ms < 5000 * tap_slow());
     interp_result_free(out);
-    later_join(&one);
-    later_join(&two);
     EXPECT_RUN(b.s, "python", "print('x' in globals())", "False\n");
     free_box(&b);
 }
@@ -290,24 +297,23 @@ TEST(second_fire_skips_the_grace)
 TEST(grace_ends_a_stubborn_kernel)
 {
     struct box b = new_box("{\"grace_ms\":1000}");
-    struct later l;
     EXPECT_RUN(b.s, "python", "x = 1", "");
-    interp_request *r = cancellable(&b, "python", stubborn, NULL);
+    interp_call *k = start_exec(&b, cancellable(&b, "python", stubborn, "{\"stream\":1}"));
+    wait_output(k, INTERP_STREAM_STDOUT, "begun\n");
     uint64_t t = tap_now_ns();
-    later_start(&l, 300000, fire, b.t);
-    interp_result *out = exec_request(b.s, r);
+    interp_cancel_fire(b.t);
+    interp_result *out = finish_exec(k);
     double ms = (double)(tap_now_ns() - t) / 1e6;
-    MEASURE("cancel at 300 ms, grace 1000 ms", ms, "ms");
+    MEASURE("from cancel to result, grace 1000 ms", ms, "ms");
     EXPECT(out, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_RESET);
-    CHECK(ms > 1200 && ms < 1300 + 4000 * tap_slow());
+    CHECK(ms > 890 && ms < 1000 + 4000 * tap_slow());
     interp_result_free(out);
-    later_join(&l);
     free_box(&b);
 }
 
 TEST(one_token_for_many)
 {
-    struct box b = new_box(NULL);
+    struct box b = new_box(PATIENT);
     interp_call *k[4];
     for (int i = 0; i < 4; i++) {
         char json[60];
@@ -333,7 +339,7 @@ static void on_signal(int sig)
 }
 TEST_LONG(signal_handler_sweep, 120)
 {
-    struct box b = new_box(NULL);
+    struct box b = new_box(PATIENT);
     struct sigaction sa = { .sa_handler = on_signal };
     timer_t tm;
     struct sigevent se = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
@@ -377,7 +383,7 @@ TEST_LONG(abandon, 120)
         { "python", "while True: pass", "print(x)", 0 }, { "python", "while True: pass", "print(x)", 50 }, { "python", "import time; time.sleep(1000)", "print(x)", 300 },
         { "bash", "sleep 1000", "echo $x", 0 }, { "bash", "sleep 1000", "echo $x", 300 }, { "bash", "yes", "echo $x", 100 }, { "python", "print('x' * 10000000)", "print(x)", 20 },
     };
-    struct box b = new_box(NULL);
+    struct box b = new_box(PATIENT);
     EXPECT_RUN(b.s, "python", "x = 1", "");
     EXPECT_RUN(b.s, "bash", "x=1", "");
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
@@ -385,15 +391,17 @@ TEST_LONG(abandon, 120)
             interp_call *k = start_exec(&b, new_request(b.x, row[i].language, row[i].code, stream ? "{\"stream\":1}" : "{}"));
             if (row[i].ms)
                 (void)interp_call_wait(k, row[i].ms, 0, NULL);
+            long sleeps = count_sleeps();
             uint64_t t = tap_now_ns();
             interp_call_free(k);
             uint64_t freed = tap_now_ns() - t;
+            sleeps = count_sleeps() - sleeps;
             EXPECT_RUN(b.s, row[i].language, row[i].next, "1\n");
             double ms = (double)(tap_now_ns() - t) / 1e6;
             char name[100];
             snprintf(name, sizeof name, "abandoned after %u ms, then exec: %s", row[i].ms, row[i].code);
             MEASURE(name, ms, "ms");
-            CHECK(freed < UINT64_C(300000000) * tap_slow());          /* never blocks */
+            CHECK(freed < UINT64_C(300000000) * tap_slow() || !sleeps);   /* never blocks */
             CHECK(ms < 4000 * tap_slow());
         }
     free_box(&b);
@@ -525,7 +533,7 @@ TEST_LONG(close_during_open, 120)
             (void)interp_call_wait(k, i, 0, NULL);
         uint64_t t = tap_now_ns();
         CHECK(interp_session_close(s) == NULL);
-        CHECK(tap_now_ns() - t < UINT64_C(6000000000));
+        CHECK(tap_now_ns() - t < UINT64_C(6000000000) * tap_slow());
         interp_status st = interp_call_finish(k, NULL, ERR);        /* done, whatever it came to */
         CHECK(st == INTERP_OK || st == INTERP_E_CLOSED || st == INTERP_E_CANCELLED);
         api_drop();
@@ -574,7 +582,8 @@ TEST(close_during_exec)
 TEST(close_kills_daemons)
 {
     struct box b = new_box(NULL);
-    EXPECT_RUN(b.s, "bash", "for i in 1 2 3; do setsid nohup sh -c 'trap \"\" TERM INT HUP; while :; do sleep 100; done' > /dev/null 2>&1 < /dev/null & done; (setsid sh -c 'sleep 1000 & exit' &) > /dev/null 2>&1; sleep 0.3; echo ok", "ok\n");
+    EXPECT_RUN(b.s, "bash", "for i in 1 2 3; do setsid nohup sh -c 'trap \"\" TERM INT HUP; : > there'$i'; while :; do sleep 100; done' > /dev/null 2>&1 < /dev/null & done; "
+                            "(setsid sh -c 'sleep 1000 & : > there4; exit' &) > /dev/null 2>&1; until [ -e there1 -a -e there2 -a -e there3 -a -e there4 ]; do sleep 0.01; done; echo ok", "ok\n");
     struct procs l = { .n = 0 };
     add_children(&l, getpid());
     printf("# %d processes\n", l.n);

@@ -113,7 +113,7 @@ static interp_config *plan_config(interp_ctx *x, const char *more)
 static void collect(struct plan p, interp_status want, uint64_t want_removed)
 {
     interp_ctx *x = plan_ctx(0, &p);
-    interp_config *c = plan_config(x, ",\"open_timeout_ms\":300");
+    interp_config *c = plan_config(x, p.never ? ",\"open_timeout_ms\":300" : "");
     uint64_t removed = 99;
     IS(interp_ctx_gc(x, c, &removed, ERR), want);
     CHECK_INT(removed, want ? 99 : want_removed);

@@ -19,10 +19,11 @@ static struct all make_all(void)
     a.r = new_request(a.x, "bash", "echo x", NULL);
     NEED(interp_cancel_new(a.x, &a.t, ERR));
     a.result = run(a.s, "bash", "v=1; echo first");
-    interp_request *q = new_request(a.x, "python", "import time; time.sleep(3); print('slept')", NULL);
+    /* it runs while there are children, and ends when the parent lets it */
+    interp_request *q = new_request(a.x, "python", "import os, time\nopen('begun', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.01)\nprint('slept')", "{\"timeout_ms\":600000}");
     NEED(interp_session_exec_start(a.s, q, &a.running, ERR));
     interp_request_free(q);
-    (void)interp_call_wait(a.running, 500, 0, NULL);
+    EXPECT_RUN(a.s, "bash", "until [ -e begun ]; do sleep 0.01; done", "");
     return a;
 }
 /* Everything that the child may try; all of it must come back at once with FORKED, and frees must only free memory. */
@@ -95,6 +96,7 @@ static void after(struct all *a)
 {
     CHECK_INT(interp_cancel_fired(a->t), 0);
     CHECK_INT(interp_session_status(a->s), INTERP_SESSION_OPEN);
+    EXPECT_RUN(a->s, "bash", ": > go", "");
     interp_result *r = finish_exec(a->running);
     EXPECT_OK(r);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "slept\n");
@@ -170,7 +172,7 @@ TEST(worker_lives_on)
         for (;;)
             pause();
     }
-    EXPECT_RUN(a.s, "bash", "echo $v", "1\n");
+    EXPECT_RUN(a.s, "bash", "echo $v; : > go", "1\n");
     struct procs l = { .n = 0 };
     add_children(&l, getpid());
     for (int i = 0; i < l.n; i++)
