@@ -66,7 +66,7 @@ void interp__audit_log(struct interp__audit *a, int32_t level, const char *fmt, 
 interp_status interp__audit_file_open(struct interp__audit *a, uint64_t *torn, interp_error **err);
 int  interp__audit_file_put(struct interp__audit *a);                          /* a->line; 0 or an errno */
 void interp__audit_file_close(struct interp__audit *a, int forked);
-int  interp__audit_write_all(int fd, const void *p, size_t n);                 /* 0 or an errno */
+int  interp__audit_write_all(int fd, uint64_t at, const void *p, size_t n);    /* at: where the file ends. 0 or an errno */
 /* rotate.c */
 int  interp__audit_rotate(struct interp__audit *a, uint64_t next_bytes);       /* 1: the file is a new one */
 void interp__audit_compress(struct interp__audit *a, uint64_t until);          /* a slice; until not 0: all of it while there is time */

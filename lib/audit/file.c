@@ -5,11 +5,15 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-int interp__audit_write_all(int fd, const void *p, size_t n)
+int interp__audit_write_all(int fd, uint64_t at, const void *p, size_t n)
 {
+    struct rlimit most;
+    if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY && at + n > most.rlim_cur)
+        return EFBIG;   /* past it the kernel would not only refuse: it would send the program a signal */
     const char *b = p;
     while (n) {
         ssize_t r = write(fd, b, n);
@@ -209,7 +213,7 @@ int interp__audit_file_put(struct interp__audit *a)
         return errno;
     if (!st.st_nlink || (uint64_t)st.st_size != f->size)   /* removed, cut or written to by somebody else: what follows would hang in the air */
         return ESTALE;
-    int e = interp__audit_write_all(f->fd, a->line.p, a->line.len);
+    int e = interp__audit_write_all(f->fd, f->size, a->line.p, a->line.len);
     uint64_t now = f->sync == SYNC_INTERVAL ? interp__now() : 0;
     if (!e && (f->sync == SYNC_EACH || (f->sync == SYNC_INTERVAL && now - f->synced >= interp__ms(f->sync_ms)))) {
         if (fdatasync(f->fd))

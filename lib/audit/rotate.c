@@ -39,7 +39,7 @@ int interp__audit_rotate(struct interp__audit *a, uint64_t next)
     if (!e && flock(fd, LOCK_EX | LOCK_NB))
         e = errno, what = "locked";
     if (!e)
-        e = interp__audit_write_all(fd, a->line.p, a->line.len);
+        e = interp__audit_write_all(fd, 0, a->line.p, a->line.len);
     if (!e && f->sync != SYNC_NONE && (fsync(fd) || fdatasync(f->fd)))
         e = errno, what = "written";
     if (!e && linkat(f->dir, f->base, f->dir, name, 0))
@@ -186,7 +186,8 @@ static int slice(struct interp__audit *a)
             f->z.next_out = out;
             f->z.avail_out = sizeof out;
             r = deflate(&f->z, n ? Z_NO_FLUSH : Z_FINISH);
-            if (r == Z_STREAM_ERROR || interp__audit_write_all(f->out, out, sizeof out - f->z.avail_out))
+            size_t made = sizeof out - f->z.avail_out;
+            if (r == Z_STREAM_ERROR || (errno = interp__audit_write_all(f->out, f->z.total_out - made, out, made)))
                 return -1;
         } while (!f->z.avail_out);
         if (!n)
