@@ -214,17 +214,17 @@ static interp_status read_more(const struct interp__mem *m, int fd, uint8_t *blo
     return INTERP_OK;
 }
 
-/* A pipe that nobody reads is an error here, and no signal to the program. */
+/* A pipe that nobody reads, and a file at the limit of this process, are errors here and no signals to the program. */
 static interp_status write_out(const struct interp__mem *m, int fd, const uint8_t *p, size_t n, interp_error **err)
 {
-    sigset_t pipe_only, before, pending;
+    sigset_t held, before, pending;
     struct pollfd wait = { fd, POLLOUT, 0 };
     int e = 0;
-    sigemptyset(&pipe_only);
-    sigaddset(&pipe_only, SIGPIPE);
+    sigemptyset(&held);
+    sigaddset(&held, SIGPIPE);
+    sigaddset(&held, SIGXFSZ);
     sigpending(&pending);
-    int ours = !sigismember(&pending, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    pthread_sigmask(SIG_BLOCK, &held, &before);
     while (n && !e) {
         ssize_t r = write(fd, p, n);
         if (r > 0)
@@ -234,9 +234,12 @@ static interp_status write_out(const struct interp__mem *m, int fd, const uint8_
         else if (!r || errno != EINTR)
             e = r ? errno : ENOSPC;
     }
-    if (e == EPIPE && ours) {
+    int raised = e == EPIPE ? SIGPIPE : e == EFBIG ? SIGXFSZ : 0;
+    if (raised && !sigismember(&pending, raised)) {   /* it is ours: the write has sent it to this thread */
         static const struct timespec now;
-        while (sigtimedwait(&pipe_only, NULL, &now) < 0 && errno == EINTR)
+        sigemptyset(&held);
+        sigaddset(&held, raised);
+        while (sigtimedwait(&held, NULL, &now) < 0 && errno == EINTR)
             ;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);

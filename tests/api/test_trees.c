@@ -568,6 +568,14 @@ TEST(given_up_and_taken_in_pieces)
     REQUIRE(!pipe(p));
     close(p[0]);
     SAYS(interp_session_get_tar_fd(b.s, "t", INTERP_NTS, 0, INTERP_FOREVER, p[1], NULL, ERR), INTERP_E_IO, "Broken pipe");
+    FILE *small = tmpfile();
+    struct rlimit old, now;
+    REQUIRE(small && !getrlimit(RLIMIT_FSIZE, &old));
+    now = old;
+    now.rlim_cur = 700;
+    REQUIRE(!setrlimit(RLIMIT_FSIZE, &now));
+    SAYS(interp_session_get_tar_fd(b.s, "t", INTERP_NTS, 0, INTERP_FOREVER, fileno(small), NULL, ERR), INTERP_E_IO, "File too large");
+    REQUIRE(!setrlimit(RLIMIT_FSIZE, &old) && !fclose(small));
     close(p[1]);
     SAYS(interp_session_put_tar_fd(b.s, "t", INTERP_NTS, 0, p[1], NULL, ERR), INTERP_E_IO, "can't be read");
     free(big);
