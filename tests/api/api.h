@@ -376,6 +376,16 @@ UNUSED static int count_running(void)
     add_children(&l, getpid());
     return count_alive(&l);
 }
+/* Those that are left when all that was killed has had time to go; a LOOP context is driven meanwhile. */
+UNUSED static int descendants_left(interp_ctx *loop)
+{
+    for (uint64_t end = tap_now_ns() + UINT64_C(10000000000) * tap_slow(); count_descendants() && tap_now_ns() < end;) {
+        struct pollfd p = { loop ? interp_ctx_fd(loop) : -1, POLLIN, 0 };
+        if (poll(&p, 1, 10) > 0)
+            (void)interp_ctx_dispatch(loop, NULL);
+    }
+    return count_descendants();
+}
 UNUSED static uint64_t memory_available(void)
 {
     FILE *f = fopen("/proc/meminfo", "re");

@@ -128,7 +128,7 @@ TEST(sigchld_ignored)
         interp_session_close(s);
     }
     interp_ctx_free(x);
-    CHECK_INT(count_descendants(), 0);
+    CHECK_INT(descendants_left(NULL), 0);
 }
 
 static volatile sig_atomic_t chld;
@@ -154,7 +154,7 @@ TEST(host_reaps_everything)
     interp_ctx_free(x);
     printf("# SIGCHLD came %d times\n", (int)chld);
     /* (exec sets a child's signal back to SIGCHLD, so it comes; the library must not need the status that the host took) */
-    CHECK_INT(count_descendants(), 0);
+    CHECK_INT(descendants_left(NULL), 0);
 }
 
 TEST(host_child_is_not_reaped)
@@ -224,9 +224,21 @@ TEST(few_descriptors)
     CHECK(opened > 0);
     use_once(x);
     interp_ctx_free(x);
-    CHECK_INT(count_descendants(), 0);
+    CHECK_INT(descendants_left(NULL), 0);
 }
 
+/* The fastest of five, in ms: what it takes, whatever else the machine has to do. */
+static double fastest_use(interp_ctx *x)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        uint64_t t = tap_now_ns();
+        use_once(x);
+        t = tap_now_ns() - t;
+        least = t < least ? t : least;
+    }
+    return (double)least / 1e6;
+}
 TEST_LONG(much_memory, 120)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -237,17 +249,13 @@ TEST_LONG(much_memory, 120)
         SKIP("less than 3 GB of memory available");
     interp_ctx *x = new_ctx(0);
     use_once(x);
-    uint64_t t = tap_now_ns();
-    use_once(x);
-    double small = (double)(tap_now_ns() - t) / 1e6;
+    double small = fastest_use(x);
     char *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE(p != MAP_FAILED);
     madvise(p, n, MADV_NOHUGEPAGE);
     for (size_t i = 0; i < n; i += 4096)
         p[i] = 1;
-    t = tap_now_ns();
-    use_once(x);
-    double big = (double)(tap_now_ns() - t) / 1e6;
+    double big = fastest_use(x);
     MEASURE("open, exec, close of a small host", small, "ms");
     MEASURE("of a host with 2 GB touched", big, "ms");
     CHECK(big < small * 3 + 100);   /* a fork of the host would copy half a million page table entries */
@@ -268,7 +276,7 @@ TEST_LONG(nothing_leaked, 240)
     }
     MEASURE("open and close", (double)(tap_now_ns() - t) / 1e6 / n, "ms each");
     CHECK_INT(count_fds(), fds);
-    CHECK_INT(count_descendants(), 0);
+    CHECK_INT(descendants_left(NULL), 0);
     interp_ctx_free(x);
     x = new_ctx(0);
     interp_ctx_free(x);
@@ -320,7 +328,8 @@ static void *burn(void *p)
 TEST_LONG(many_opens_on_a_busy_machine, 240)
 {
     interp_ctx *x = new_ctx(0);
-    interp_config *c = new_config(x, "{\"open_timeout_ms\":10000}");
+    interp_config *c = new_config(x, NULL);
+    NEED(interp_config_set_open_timeout_ms(c, UINT64_C(10000) * tap_slow(), ERR));
     pthread_t t[3];
     double worst = 0;
     use_once(x);
@@ -374,14 +383,9 @@ TEST_LONG(posix_spawn_storm, 120)
     }
     __atomic_store_n(&storm_stop, 1, __ATOMIC_SEQ_CST);
     pthread_join(t, NULL);
-    for (int i = 0; i < 100 && count_descendants(); i++) {
-        struct pollfd p = { interp_ctx_fd(x), POLLIN, 0 };
-        if (poll(&p, 1, 50) > 0)
-            (void)interp_ctx_dispatch(x, NULL);
-    }
+    CHECK_INT(descendants_left(x), 0);
     interp_ctx_free(x);
     interp_ctx_free(y);
-    CHECK_INT(count_descendants(), 0);
 }
 
 /* ---- the host dies: nothing of the sandbox may live on */
@@ -403,9 +407,9 @@ static void kill_host(int with_child, const char *what)
             (void)!write(ready[1], "s", 1);
             _exit(0);
         }
-        (void)interp_session_run(s, "bash", "setsid sh -c 'trap \"\" TERM HUP INT; while :; do sleep 50; done' > /dev/null 2>&1 & sleep 0.2; echo x", INTERP_NTS, &r, NULL);
-        (void)interp_session_exec_start(s, new_request(x, "python", "while True: pass", NULL), &k, NULL);
-        (void)interp_call_wait(k, 400, 0, NULL);
+        (void)interp_session_run(s, "bash", "setsid sh -c 'trap \"\" TERM HUP INT; : > deaf; while :; do sleep 50; done' > /dev/null 2>&1 & until [ -e deaf ]; do sleep 0.02; done; echo x", INTERP_NTS, &r, NULL);
+        (void)interp_session_exec_start(s, new_request(x, "python", "print('begun', flush=True)\nwhile True: pass", "{\"stream\":1}"), &k, NULL);
+        (void)interp_call_wait(k, INTERP_FOREVER, 0, NULL);
         add_children(&sh->procs, getpid());
         pid_t child = with_child ? fork() : -1;
         if (child == 0) {
@@ -576,7 +580,7 @@ TEST(signals_blocked)
     interp_ctx *x = new_ctx(0);
     interp_session *s = open_with(x, NULL);
     EXPECT_RUN(s, "python", "1", "");      /* the time is for the code, not for the interpreter's start */
-    interp_result *r = exec_with(x, s, "python", "while True: pass", "{\"timeout_ms\":300}");
+    interp_result *r = exec_with(x, s, "python", "while True: pass", "{\"timeout_ms\":300,\"grace_ms\":60000}");
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_PRESERVED);
     interp_result_free(r);
     EXPECT_RUN(s, "bash", "grep -E 'Sig(Blk|Ign)' /proc/self/status | tr -d ' \\t'", "SigBlk:0000000000000000\nSigIgn:0000000000000000\n");
@@ -598,7 +602,7 @@ TEST(dropped_privileges_not_dumpable)
     api_drop();
     interp_session_close(s);
     interp_ctx_free(x);
-    CHECK_INT(count_descendants(), 0);
+    CHECK_INT(descendants_left(NULL), 0);
 }
 
 TEST(dropped_privileges)
@@ -614,7 +618,7 @@ TEST(dropped_privileges)
     EXPECT_RUN(s, "python", "print(1)", "1\n");
     interp_session_close(s);
     interp_ctx_free(x);
-    CHECK_INT(count_descendants(), 0);
+    CHECK_INT(descendants_left(NULL), 0);
 }
 
 TAP_MAIN()

@@ -13,7 +13,7 @@ static const char OWN[] =
 /* Nothing of a build is left once the shell after it is ready, which the next exec of that language waits for. */
 static void expect_clean(struct box *b)
 {
-    EXPECT_RUN(b->s, "bash", "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do set -- /tmp/.interp-*; [ -e \"$1\" ] || break; sleep 0.1; done; rm -f /workspace/here.h; ls -A /tmp /workspace | sort -u", "\n/tmp:\n/workspace:\n");
+    EXPECT_RUN(b->s, "bash", "for i in {1..200}; do set -- /tmp/.interp-*; [ -e \"$1\" ] || break; sleep 0.1; done; rm -f /workspace/here.h; ls -A /tmp /workspace | sort -u", "\n/tmp:\n/workspace:\n");
 }
 
 TEST(own_language)
@@ -99,11 +99,11 @@ TEST(signals_and_limits)
     CHECK_INT(interp_result_signal(r), INTERP_NONE);
     interp_result_free(r);
     /* the program, and what it left behind, is gone with its deadline; so is a build */
-    r = exec_with(b.x, b.s, "toy", "setsid sleep 600 & sleep 600", "{\"timeout_ms\":2500,\"grace_ms\":500}");
+    r = exec_with(b.x, b.s, "toy", "setsid sleep 600 & sleep 600", "{\"timeout_ms\":2500,\"grace_ms\":6000}");
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_PRESERVED);
     CHECK_STR(interp_result_step(r), "run");
     interp_result_free(r);
-    r = exec_with(b.x, b.s, "toy", "slow", "{\"compile_timeout_ms\":300,\"grace_ms\":500}");
+    r = exec_with(b.x, b.s, "toy", "slow", "{\"compile_timeout_ms\":300,\"grace_ms\":60000}");
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_PRESERVED);
     CHECK_STR(interp_result_step(r), "compile");
     CHECK_INT(interp_result_ran(r), 0);
@@ -115,7 +115,7 @@ TEST(signals_and_limits)
     EXPECT_RUN(b.s, "toy", "(setsid sh -c 'sleep 600' >/dev/null 2>&1 &) ; echo left", "left\n");
     interp_cancel *t = NULL;
     NEED(interp_cancel_new(b.x, &t, ERR));
-    interp_request *q = new_request(b.x, "toy", "echo started; sleep 600", "{\"grace_ms\":500}");
+    interp_request *q = new_request(b.x, "toy", "echo started; sleep 600", "{\"grace_ms\":60000}");
     NEED(interp_request_set_cancel(q, t, ERR));
     struct later l;
     later_start(&l, 300000, fire, t);

@@ -21,7 +21,7 @@ TEST(cpu)
         { "javascript", "for (;;) {}" },
     };
     interp_ctx *x = new_ctx(0);
-    interp_session *s = open_with(x, "{\"timeout_ms\":60000}");
+    interp_session *s = open_with(x, "{\"timeout_ms\":120000,\"grace_ms\":60000}");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (i == 4 && !has_program("/usr/bin/node"))
             continue;
@@ -44,7 +44,7 @@ TEST(cpu_of_this_exec_only)
 {
     interp_ctx *x = new_ctx(0);
     interp_session *s = open_with(x, "{\"cpu_ms\":300}");
-    interp_result *r = exec_with(x, s, "python", "import subprocess, time\np = subprocess.Popen(['/bin/sh', '-c', 'while :; do :; done'])", NULL);
+    interp_result *r = exec_with(x, s, "python", "import subprocess, time\np = subprocess.Popen(['/bin/sh', '-c', 'while :; do :; done'])", "{\"cpu_ms\":20000}");
     EXPECT_OK(r);
     interp_result_free(r);
     r = exec_with(x, s, "python", "time.sleep(1.5); print('slept'); p.kill()", NULL);
@@ -61,18 +61,20 @@ TEST(cpu_of_this_exec_only)
 TEST(idle_output)
 {
     interp_ctx *x = new_ctx(0);
-    interp_session *s = open_with(x, "{\"idle_output_ms\":1500}");
+    interp_session *s = open_with(x, "{\"idle_output_ms\":2500,\"grace_ms\":60000}");
     double seconds;
-    interp_result *r = timed(x, s, "python", "import time\nprint('begun')\ntime.sleep(60)", NULL, &seconds);
+    interp_result_free(exec_with(x, s, "python", "import sys, time", "{\"idle_output_ms\":60000}"));   /* the silence is the code's, not of a start */
+    interp_result_free(exec_with(x, s, "bash", ":", "{\"idle_output_ms\":60000}"));
+    interp_result *r = timed(x, s, "python", "print('begun')\ntime.sleep(60)", NULL, &seconds);
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "idle_output", INTERP_STATE_PRESERVED);
     CHECK_STR(interp_result_interrupted(r), "idle_output");
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "begun\n");
-    CHECK(seconds >= 1.5);
+    CHECK(seconds >= 2.5);
     interp_result_free(r);
     /* output keeps it going, on either stream, and a display does */
-    r = timed(x, s, "python", "import sys\nfor i in range(8):\n    time.sleep(0.3)\n    print(i, flush=True, file=sys.stderr if i % 2 else sys.stdout)\n", NULL, &seconds);
+    r = timed(x, s, "python", "for i in range(7):\n    time.sleep(0.4)\n    print(i, flush=True, file=sys.stderr if i % 2 else sys.stdout)\n", NULL, &seconds);
     EXPECT_OK(r);
-    CHECK(seconds >= 2.4);
+    CHECK(seconds >= 2.8);
     interp_result_free(r);
     r = timed(x, s, "bash", "sleep 60", "{\"idle_output_ms\":300}", &seconds);
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "idle_output", INTERP_STATE_PRESERVED);
@@ -86,7 +88,8 @@ TEST(idle_output_behind_a_slow_consumer)
 {
     interp_ctx *x = new_ctx(0);
     interp_session *s = open_with(x, "{\"idle_output_ms\":1500}");
-    interp_request *q = new_request(x, "python", "import sys\nfor i in range(64): sys.stdout.write('x' * 65536)", "{\"stream\":1}");
+    interp_result_free(exec_with(x, s, "python", "import sys", "{\"idle_output_ms\":60000}"));
+    interp_request *q = new_request(x, "python", "for i in range(64): sys.stdout.write('x' * 65536)", "{\"stream\":1}");
     interp_call *c = NULL;
     NEED(interp_session_exec_start(s, q, &c, ERR));
     interp_request_free(q);
@@ -102,14 +105,20 @@ TEST(idle_output_behind_a_slow_consumer)
     interp_ctx_free(x);
 }
 
+static void until_gone(const struct procs *left)
+{
+    for (unsigned i = 0; i < 500 * tap_slow() && count_alive(left); i++)
+        usleep(20000);
+    CHECK_INT(count_alive(left), 0);
+}
 /* The sandbox ends at its time, an exec in flight with it, and says why, in both ways of driving. */
 TEST(lifetime)
 {
     interp_ctx *x = new_ctx(0);
-    interp_session *s = open_with(x, "{\"session_lifetime_ms\":1500}");
+    interp_session *s = open_with(x, "{\"session_lifetime_ms\":4000}");   /* for an interpreter's start, too */
     uint64_t began = tap_now_ns();
     EXPECT_RUN(s, "bash", "echo early", "early\n");
-    interp_result *r = exec_with(x, s, "python", "import time; print('still', flush=True); time.sleep(60)", NULL);
+    interp_result *r = exec_with(x, s, "bash", "echo still; sleep 60", NULL);
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "lifetime", INTERP_STATE_GONE);
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "still\n");
     CHECK_STR(interp_result_interrupted(r), "");
@@ -126,9 +135,7 @@ TEST(lifetime)
     struct procs left = { .n = 0 };
     add_children(&left, getpid());
     CHECK(left.n > 0);
-    for (int i = 0; i < 400 && count_alive(&left); i++)
-        usleep(20000);
-    CHECK_INT(count_alive(&left), 0);
+    until_gone(&left);
     err = NULL;
     CHECK_INT(interp_session_run(s, "bash", "echo late", INTERP_NTS, &none, &err), INTERP_E_CLOSED);
     CHECK_STR(interp_error_reason(err), "lifetime");
@@ -136,7 +143,7 @@ TEST(lifetime)
     interp_session_close(s);
     interp_ctx_free(x);
     x = new_ctx(INTERP_CTX_LOOP);
-    s = loop_open(x, "{\"session_lifetime_ms\":1000}");
+    s = loop_open(x, "{\"session_lifetime_ms\":2500}");
     r = loop_exec(x, s, "bash", "sleep 60", NULL);
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "lifetime", INTERP_STATE_GONE);
     interp_result_free(r);
@@ -148,15 +155,13 @@ TEST(lifetime)
 TEST(session_idle)
 {
     interp_ctx *x = new_ctx(0);
-    interp_session *s = open_with(x, "{\"session_idle_ms\":1000}");
-    interp_result *r = exec_with(x, s, "bash", "sleep 2; echo done", NULL);
+    interp_session *s = open_with(x, "{\"session_idle_ms\":2500}");
+    interp_result *r = exec_with(x, s, "bash", "sleep 3; echo done", NULL);
     EXPECT_OK(r);
     interp_result_free(r);
     struct procs left = { .n = 0 };
     add_children(&left, getpid());
-    for (int i = 0; i < 400 && count_alive(&left); i++)
-        usleep(20000);
-    CHECK_INT(count_alive(&left), 0);
+    until_gone(&left);
     interp_error *err = NULL;
     CHECK_INT(interp_session_run(s, "bash", "echo late", INTERP_NTS, &r, &err), INTERP_E_CLOSED);
     CHECK_STR(interp_error_reason(err), "expired");

@@ -24,7 +24,7 @@ static interp_call *start(interp_ctx *x, interp_session *s, const char *language
     return k;
 }
 
-/* One thread, several kernels at work: each goes on while another is waited for. */
+/* One thread, several kernels at work: each goes on while another is waited for, and ends only when all have begun. */
 TEST(kernels_at_once)
 {
     interp_ctx *x = new_ctx(0);
@@ -33,13 +33,13 @@ TEST(kernels_at_once)
     interp_call *c[4];
     static const char *const language[4] = { "python", "bash", "python", "sh" }, *const kernel[4] = { "default", "default", "second", "default" };
     for (int i = 0; i < 4; i++) {
-        char code[160], json[80];
-        snprintf(code, sizeof code, i % 2 ? "sleep 0.%d; echo done %d" : "import time; time.sleep(0.%d); print('done %d')", 8 - 2 * i, i);
+        char code[200], json[80];
+        snprintf(code, sizeof code, i % 2 ? ": > begun%d; until [ \"$(ls -d begun? | wc -l)\" = 4 ]; do sleep 0.05; done; echo done %d"
+                                          : "import os, time\nopen('begun%d', 'w').close()\nwhile sum(n.startswith('begun') for n in os.listdir()) < 4: time.sleep(0.05)\nprint('done %d')", i, i);
         snprintf(json, sizeof json, "{\"kernel\":\"%s\"}", kernel[i]);
         c[i] = start(x, s, language[i], code, json);
     }
     KERNELS(s, "[(k['language'], k['kernel']) for k in d] == [('python', 'default'), ('bash', 'default'), ('python', 'second'), ('sh', 'default')] and [k['exec'] for k in d] == [1, 2, 3, 4]");
-    uint64_t began = tap_now_ns();
     for (int i = 0; i < 4; i++) {
         char want[16];
         snprintf(want, sizeof want, "done %d\n", i);
@@ -47,10 +47,7 @@ TEST(kernels_at_once)
         EXPECT_OK(r);
         EXPECT_TEXT(r, INTERP_STREAM_STDOUT, want);
         interp_result_free(r);
-        if (i == 0)   /* the longest: the others have ended meanwhile */
-            began = tap_now_ns();
     }
-    CHECK(tap_now_ns() - began < 400000000u * (uint64_t)tap_slow());
     KERNELS(s, "all(k['state'] == 'idle' and k['exec'] is None for k in d) and d[0]['version'].startswith('3.') and 'python' in d[0]['path']");
     interp_session_close(s);
     interp_ctx_free(x);
@@ -133,10 +130,15 @@ TEST(probe_again)
     interp_result *r = run(s, "python", "import site; print(site.getusersitepackages())");
     interp_result_free(r);
     PROBE(s, "'freshly-made' not in [p['name'] for p in d['packages']['python']['listed']]");
-    uint64_t began = tap_now_ns();
-    for (int i = 0; i < 1000; i++)
-        NEED(interp_session_probe(s, ERR));
-    CHECK(tap_now_ns() - began < 1000000000u * (uint64_t)tap_slow());
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        uint64_t began = tap_now_ns();
+        for (int k = 0; k < 200; k++)
+            NEED(interp_session_probe(s, ERR));
+        uint64_t took = tap_now_ns() - began;
+        least = took < least ? took : least;
+    }
+    CHECK(least < 200000000u * (uint64_t)tap_slow());   /* 1 ms each */
     EXPECT_RUN(s, "python", "import os; d = os.path.join(site.getusersitepackages(), 'aa_freshly_made-1.2.dist-info'); os.makedirs(d); print(os.path.isdir(d))", "True\n");
     PROBE(s, "['aa_freshly_made', '1.2'] in [[p['name'], p['version']] for p in d['packages']['python']['listed']] or d['packages']['python']['total'] > 200");
     EXPECT_RUN(s, "bash", "head -c 3000000 /dev/zero > big", "");

@@ -49,7 +49,7 @@ TEST(wait_that_only_looks)
     struct box o = box_of(&b, 0, "");
     interp_call *k = begin(&o, "bash", "print x", NULL);
     interp_status st = INTERP_AGAIN;
-    for (int i = 0; i < 2000 && st == INTERP_AGAIN; i++) {
+    while (st == INTERP_AGAIN) {
         st = interp_call_wait(k, 0, 0, NULL);
         tap_sleep_ms(1);
     }
@@ -70,9 +70,9 @@ TEST(close_call_outlives_the_handle)
         interp_session_close(o.s);
         CHECK(interp_call_session(k) == NULL);
         if (loop)
-            CHECK(drive(o.x, k, 2000));
+            CHECK(drive(o.x, k, 20000 * tap_slow()));
         else
-            OK(interp_call_wait(k, 1000, 0, ERR));
+            OK(interp_call_wait(k, 20000 * tap_slow(), 0, ERR));
         IS(interp_call_finish(k, NULL, ERR), INTERP_E_TIMEOUT);
         interp_call_free(k);
         interp_ctx_free(o.x);
@@ -87,7 +87,7 @@ TEST(queued_exec_has_a_deadline)
     for (uint32_t loop = 0; loop < 2; loop++) {
         struct fake b = { .opens = 0 };
         struct box o = box_of(&b, loop, "");
-        interp_call_free(begin(&o, "bash", "deaf", "{\"timeout_ms\":60000,\"grace_ms\":8000}"));
+        interp_call_free(begin(&o, "bash", "deaf", "{\"timeout_ms\":600000,\"grace_ms\":60000}"));
         uint64_t t = tap_now_ns();
         interp_result *r = NULL;
         if (loop)
@@ -97,7 +97,7 @@ TEST(queued_exec_has_a_deadline)
             NEED(interp_session_exec(o.s, q, &r, ERR));
             interp_request_free(q);
         }
-        CHECK((tap_now_ns() - t) / 1000000 < 2000 * tap_slow() / 2);
+        CHECK((tap_now_ns() - t) / 1000000 < 7500 * tap_slow());
         EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", 0);
         CHECK_INT(interp_result_ran(r), 0);
         CHECK_STR(interp_result_interrupted(r), "");
@@ -132,7 +132,6 @@ TEST(shutdown_is_not_lost)
     CHECK_INT(b.closes, 0);
     atomic_store(&count.hold, 0);
     pthread_join(t, NULL);
-    tap_sleep_ms(100);
     CHECK_INT(b.closes, 1);   /* nobody has waited for anything */
     interp_call_free(i.k);
     interp_session_close(o.s);
@@ -160,7 +159,7 @@ TEST(agent_fills_no_memory)
     for (int i = 0; i < 2; i++) {
         struct fake b = { .opens = 0 };
         struct box o = box_of(&b, 0, "");
-        interp_result *r = exec_with(o.x, o.s, "python", code[i], "{\"timeout_ms\":20000,\"grace_ms\":500}");
+        interp_result *r = exec_with(o.x, o.s, "python", code[i], "{\"timeout_ms\":120000,\"grace_ms\":500}");
         printf("# %s: peak %zu KiB, outcome %s\n", code[i], atomic_load(&count.peak) >> 10, interp_result_outcome_name(r));
         CHECK(atomic_load(&count.peak) < 16u << 20);
         CHECK_STR(interp_result_cause(r), "protocol");   /* the agent itself: lost; its kernel's words: crashed */
@@ -214,7 +213,7 @@ TEST(half_a_file)
 TEST_LONG(nothing_is_no_answer, 60)
 {
     struct fake b = { .files = FAKE_NOTHING };
-    struct box o = box_of(&b, 0, ",\"change_set\":true,\"timeout_ms\":2000");
+    struct box o = box_of(&b, 0, ",\"change_set\":true,\"timeout_ms\":4000");
     interp_result *r = exec_with(o.x, o.s, "bash", "print y", NULL);
     CHECK_INT(interp_result_outcome(r), INTERP_OUTCOME_OK);
     CHECK(strstr(interp_result_json(r, NULL), "\"complete\":false") != NULL);
@@ -272,7 +271,7 @@ TEST(silent_after_dispatch)
         const interp_event *ev;
         interp_status st;
         struct pollfd p = { interp_ctx_fd(o.x), POLLIN, 0 };
-        REQUIRE(poll(&p, 1, 5000) == 1);
+        REQUIRE(poll(&p, 1, -1) == 1);
         st = interp_ctx_dispatch(o.x, NULL);
         int any = 0;
         while (interp_ctx_next(o.x, &got) == INTERP_OK)
@@ -373,25 +372,27 @@ TEST(slow_kills)
     struct fake b = { .opens = 0 };
     struct box o = box_of(&b, 0, ",\"memory_bytes\":17179869184,\"workspace_bytes\":1048576");
     static const struct { const char *code, *cause; int fires, outcome; } row[] = {
-        { "slow 2500", "", 2, INTERP_OUTCOME_CANCELLED },
-        { "slow 2500", "", 1, INTERP_OUTCOME_CANCELLED },
+        { "print begun;slow 2500", "", 2, INTERP_OUTCOME_CANCELLED },
+        { "print begun;slow 2500", "", 1, INTERP_OUTCOME_CANCELLED },
         { "kframe ffffffffffffffff6600000000000000;slow 2500", "protocol", 0, INTERP_OUTCOME_CRASHED },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        struct later l[2];
         interp_cancel *t = NULL;
-        interp_result *r = NULL;
+        interp_call *k = NULL;
+        const interp_event *ev;
+        interp_status st;
         NEED(interp_cancel_new(o.x, &t, ERR));
-        interp_request *q = new_request(o.x, "python", row[i].code, "{\"grace_ms\":100}");
+        interp_request *q = new_request(o.x, "python", row[i].code, "{\"grace_ms\":100,\"stream\":1}");
         NEED(interp_request_set_cancel(q, t, ERR));
+        NEED(interp_session_exec_start(o.s, q, &k, ERR));
+        interp_request_free(q);
+        while (row[i].fires && (st = interp_call_next(k, &ev)) == INTERP_AGAIN)   /* until it has begun */
+            NEED(interp_call_wait(k, INTERP_FOREVER, 0, ERR));
         for (int n = 0; n < row[i].fires; n++)
-            later_start(&l[n], 100000, fire, t);
-        NEED(interp_session_exec(o.s, q, &r, ERR));
-        for (int n = 0; n < row[i].fires; n++)
-            later_join(&l[n]);
+            interp_cancel_fire(t);
+        interp_result *r = finish_exec(k);
         EXPECT(r, row[i].outcome, row[i].cause, INTERP_STATE_RESET);
         interp_result_free(r);
-        interp_request_free(q);
         interp_cancel_free(t);
         EXPECT_RUN(o.s, "python", "print still here", "still here\n");
     }

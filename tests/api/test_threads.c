@@ -3,6 +3,7 @@
 #include "box.h"
 #include "pieces.h"
 #include <signal.h>
+#include <sys/syscall.h>
 
 /* Code that ends when another thread's code has made a file. */
 #define UNTIL(file) "while [ ! -e /tmp/" file " ]; do sleep 0.01; done; echo " file
@@ -13,7 +14,7 @@ struct run {
     const char *kernel, *code, *want;
     interp_call *call;
     pthread_t thread;
-    _Atomic int asleep;                      /* about to wait */
+    _Atomic int waits;                       /* the id of a thread that is about to wait */
     interp_status status;
 };
 static void check_result(interp_result *r, const char *want)
@@ -91,7 +92,7 @@ static void *crowd(void *p)
         interp_request *q = new_request(w->b->x, "bash", code, i % 3 ? NULL : "{\"stream\":true}");
         OK(interp_request_set_kernel(q, kernel, ERR));
         if (w->me % 2)
-            OK(interp_request_set_timeout_ms(q, 20000 - 1000 * (uint64_t)(i % 10), ERR));   /* deadlines before those of others that sleep already */
+            OK(interp_request_set_timeout_ms(q, 120000 - 1000 * (uint64_t)(i % 10), ERR));   /* deadlines before those of others that sleep already */
         if (i % 3) {
             OK(interp_session_exec(w->b->s, q, &r, ERR));
             check_result(r, want);
@@ -130,16 +131,28 @@ TEST_LONG(a_crowd_in_one_session, 120)
 static void *wait_for_it(void *p)
 {
     struct run *r = p;
-    r->asleep = 1;
+    r->waits = (int)syscall(SYS_gettid);
     check_result(finish(r->call), r->want);
     api_drop();
     return NULL;
 }
+static char state_of(int thread)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = 0;
+    const char *p = strrchr(text, ')');
+    return p && p[1] ? p[2] : 0;
+}
+/* It sleeps, and does not only wait for a processor. */
 static void until_asleep(struct run *r)
 {
-    while (!r->asleep)
-        usleep(1000);
-    usleep(50000);
+    for (int seen = 0; seen < 5; seen = r->waits && state_of(r->waits) == 'S' ? seen + 1 : 0)
+        usleep(5000);
 }
 
 /* Whoever has slept in the poll set goes and does not come back: another one must take it over. */
@@ -178,7 +191,7 @@ TEST(one_waiter_a_call)
 static void *until_cancelled(void *p)
 {
     struct run *r = p;
-    r->asleep = 1;
+    r->waits = (int)syscall(SYS_gettid);
     interp_result *out = finish(r->call);
     CHECK(out && interp_result_outcome(out) == INTERP_OUTCOME_CANCELLED);
     interp_result_free(out);
@@ -263,8 +276,8 @@ static void on_signal_and_stay(int sig)
 static void *wait_interrupted(void *p)
 {
     struct run *r = p;
-    r->asleep = 1;
-    r->status = interp_call_wait(r->call, 60000, INTERP_WAIT_INTR, NULL);
+    r->waits = (int)syscall(SYS_gettid);
+    r->status = interp_call_wait(r->call, INTERP_FOREVER, INTERP_WAIT_INTR, NULL);
     return NULL;
 }
 /* News that another thread takes in while a signal ends the sleep is not lost: the wait tells of it instead. */
@@ -292,7 +305,7 @@ TEST(a_signal_hides_no_news)
     let_go = 1;
     pthread_join(r.thread, NULL);
     if (r.status == INTERP_E_INTR)   /* the look came before the output did */
-        OK(interp_call_wait(r.call, 20000, 0, ERR));
+        OK(interp_call_wait(r.call, INTERP_FOREVER, 0, ERR));
     else
         CHECK_INT(r.status, INTERP_OK);
     char buf[16];
@@ -342,6 +355,11 @@ TEST(fork_beside_waiting_threads)
 TEST(no_descriptor_for_the_second)
 {
     struct box b = new_box(NULL);
+    for (const char *kernel = "a"; kernel; kernel = *kernel == 'a' ? "b" : NULL) {   /* no start of a shell wakes the one that sleeps */
+        interp_call *warm = start(b.s, b.x, kernel, "echo warm", NULL);
+        check_result(finish(warm), "warm\n");
+        interp_call_free(warm);
+    }
     struct run r = { .s = b.s, .x = b.x, .call = start(b.s, b.x, "a", UNTIL("f1"), NULL), .want = "f1\n" };
     interp_call *mine = start(b.s, b.x, "b", UNTIL("f1"), NULL);
     REQUIRE(pthread_create(&r.thread, NULL, wait_for_it, &r) == 0);

@@ -327,13 +327,13 @@ TEST(an_archive_ends_where_it_says)
         const interp_event *e;
         NEED(interp_call_write(call, p + at, n - at, &taken, ERR));
         if (taken < n - at) {
-            OK(interp_call_wait(call, 10000, 0, ERR));
+            OK(interp_call_wait(call, INTERP_FOREVER, 0, ERR));
             CHECK(interp_call_next(call, &e) == INTERP_OK && interp_event_type(e) == INTERP_EV_WRITABLE);
         }
     }
     CHECK(calls >= 10);
     OK(interp_call_write_end(call, ERR));
-    while (interp_call_wait(call, 10000, 0, NULL) == INTERP_OK) {
+    while (interp_call_wait(call, INTERP_FOREVER, 0, NULL) == INTERP_OK) {
         const interp_event *e;
         if (interp_call_next(call, &e) == INTERP_DONE)
             break;
@@ -537,12 +537,12 @@ TEST(given_up_and_taken_in_pieces)
         NEED(interp_call_write(call, a.p + at, a.n - at < step ? a.n - at : step, &taken, ERR));
         at += taken;
         if (!taken)
-            OK(interp_call_wait(call, 10000, 0, ERR));
+            OK(interp_call_wait(call, INTERP_FOREVER, 0, ERR));
         while (interp_call_next(call, &e) == INTERP_OK)
             ;
     }
     OK(interp_call_write_end(call, ERR));
-    while (interp_call_wait(call, 10000, 0, NULL) == INTERP_OK) {
+    while (interp_call_wait(call, INTERP_FOREVER, 0, NULL) == INTERP_OK) {
         const interp_event *e;
         interp_status st;
         while ((st = interp_call_next(call, &e)) == INTERP_OK)
@@ -557,10 +557,10 @@ TEST(given_up_and_taken_in_pieces)
     NEED(interp_session_put_tar_start(b.s, "u", INTERP_NTS, 0, &call, ERR));
     OK(interp_call_write(call, a.p, 100000, &taken, ERR));
     interp_call_free(call);
-    sh(&b, "for i in 1 2 3 4 5 6 7 8 9 10; do ls -A u | grep -q interp || break; sleep 0.1; done; ! ls -A u | grep interp; test ! -e u/big");
+    sh(&b, "for i in $(seq 200); do ls -A u | grep -q interp || break; sleep 0.1; done; ! ls -A u | grep interp; test ! -e u/big");
     interp_content *c = NULL;
     NEED(interp_session_get_tar_start(b.s, "t", INTERP_NTS, 0, INTERP_FOREVER, &call, ERR));
-    OK(interp_call_wait(call, 10000, 0, ERR));
+    OK(interp_call_wait(call, INTERP_FOREVER, 0, ERR));
     interp_call_free(call);
     OK(interp_session_get_tar(b.s, "t", INTERP_NTS, 0, INTERP_FOREVER, &c, ERR));
     interp_content_free(c);
