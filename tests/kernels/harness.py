@@ -70,14 +70,28 @@ def start_ticks(pid):
         return 0
 
 
+def state_and_ticks(pid):
+    """('S', CPU time in ticks)"""
+    try:
+        with open('/proc/%d/stat' % pid) as f:
+            words = f.read().rsplit(')', 1)[1].split()
+        return words[0], int(words[11]) + int(words[12])
+    except OSError:
+        return 'X', 0
+
+
 def now_ticks():
     return int(time.clock_gettime(7) * os.sysconf('SC_CLK_TCK'))         # CLOCK_BOOTTIME
 
 
+def signal_set(pid, name, sig):
+    with open('/proc/%d/status' % pid) as f:
+        return int(re.search(name + r':\s*(\w+)', f.read()).group(1), 16) >> (sig - 1) & 1
+
+
 def ignores(pid, sig):
     try:
-        with open('/proc/%d/status' % pid) as f:
-            return int(re.search(r'SigIgn:\s*(\w+)', f.read()).group(1), 16) >> (sig - 1) & 1
+        return signal_set(pid, 'SigIgn', sig)
     except OSError:
         return 1
 
@@ -290,9 +304,32 @@ class Kernel(object):
             feed = os.open(prefix + '0', os.O_WRONLY)
         return prefix, feed
 
+    # ------------------------------------------------------------ what goes on in it
+    def under_way(self, begun):
+        """Whether user code has begun and sleeps or computes since."""
+        if not os.path.exists(begun):
+            return False
+        state, ticks = state_and_ticks(self.pid)
+        self.first_ticks = ticks if self.first_ticks is None else self.first_ticks
+        return state == 'S' or ticks - self.first_ticks >= 5
+
+    def interrupt_idle(self):
+        """SIGINT between two execs, and it has been heard."""
+        os.kill(self.pid, signal.SIGINT)
+        end = time.monotonic() + 20
+        while (signal_set(self.pid, 'ShdPnd', signal.SIGINT) or state_and_ticks(self.pid)[0] != 'S') and time.monotonic() < end:
+            time.sleep(0.002)
+        time.sleep(0.02)
+
+    def await_late(self, size, name='stdout', timeout=20):
+        """So much late output of the last exec has come."""
+        end = time.monotonic() + timeout
+        while fionread(self.streams[name]) < size and time.monotonic() < end:
+            time.sleep(0.005)
+
     # ------------------------------------------------------------ exec
     def exec(self, code, timeout=20, stdin=None, plan=(), env=None, options=None, begun=None):
-        """plan: [(seconds, 'pid'|'tree', signal)]; begun: a file, and the seconds count from when it is there."""
+        """plan: [(seconds, 'pid'|'tree', signal)]; begun: a file, and the seconds count from when it is there and the kernel sleeps or computes."""
         if self.pid is None:
             self.start()
         self.n += 1
@@ -333,10 +370,10 @@ class Kernel(object):
             except BrokenPipeError:
                 pass
         plan, stdin = list(plan), stdin or b''
-        final, base = None, None if begun else 0
+        final, base, self.first_ticks = None, None if begun else 0, None
         while final is None:
             now = time.perf_counter() - began
-            if base is None and os.path.exists(begun):
+            if base is None and self.under_way(begun):
                 base = now
             if now > timeout:
                 res['final'] = {'status': 'timeout'}

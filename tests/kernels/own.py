@@ -86,7 +86,7 @@ row('python', 'own-py-column', 'column of the failing expression, counted in cha
 row('python', 'own-py-interrupt-claim', 'KeyboardInterrupt that nobody sent is an error, not an interrupt',
     step('raise KeyboardInterrupt("x")', {'status': 'error', 'error_type': 'KeyboardInterrupt'}))
 row('python', 'own-py-int-repr', 'interrupt in the repr of the result',
-    step('import time\nclass R:\n    def __repr__(self): time.sleep(30)\nR()', {'status': 'interrupted', 'max_ms': 1000}, interrupt_ms=200),
+    step('import time\nclass R:\n    def __repr__(self):\n        {begun}; time.sleep(30)\nR()', {'status': 'interrupted', 'max_ms': 1000}, interrupt_ms=200),
     step('1', {'result': '1'}))
 row('python', 'own-py-many-lines', '10,000 lines', step('for i in range(10000): print("x" * 99)', {'stdout_re': '^(x{99}\n){10000}$', 'max_ms': 400}))
 
@@ -110,14 +110,17 @@ row('python', 'own-py-fast-kept', 'sys.stdout.write as it was while lines came f
 @test('python', 'own-py-late-pipe', 'late output lands in the pipe of its exec, and a full one does not hold the next exec')
 def _(k):
     bad = []
-    k.exec('import threading, time, sys\ndef w():\n    time.sleep(.3); sys.stdout.write("late"); time.sleep(.3); print("x" * 300000)\nthreading.Thread(target=w).start()')
-    x = k.exec('time.sleep(.4); print("mine")')
+    path = k.dir + '/go'
+    k.exec('import threading, time, os, sys\ngo, gone = threading.Event(), threading.Event()\ndef w():\n    go.wait(); sys.stdout.write("late"); gone.set()\n'
+           '    while not os.path.exists(%r): time.sleep(.01)\n    print("x" * 300000)\nthreading.Thread(target=w).start()' % path)
+    x = k.exec('go.set(); gone.wait(); print("mine")')
     k.reads_old = False
-    time.sleep(0.5)                         # now the thread hangs in the pipe of exec 2, which nobody reads
-    y = k.exec('print("next"); 5', 3)
-    if x['stdout'] != b'mine\n' or y['stdout'] != b'next\n' or y['final']['status'] != 'ok' or y['ms'] > 1500:
+    open(path, 'w').close()
+    k.await_late(65536)                     # now the thread hangs in the pipe of exec 2, which nobody reads
+    y = k.exec('print("next"); 5')
+    if x['stdout'] != b'mine\n' or y['stdout'] != b'next\n' or y['final']['status'] != 'ok' or y['ms'] > 10000:
         bad.append((2, '', ['%r %r %r %r' % (x['stdout'], y['stdout'][:50], y['final'], y['ms'])]))
-    z = k.exec('print("again")', 3)
+    z = k.exec('print("again")')
     if z['stdout'] != b'again\n':
         bad.append((3, '', ['%.60r' % z['stdout']]))
     return bad
@@ -125,8 +128,10 @@ def _(k):
 
 @test('python', 'own-py-late-display', 'display() between two execs sends no frame')
 def _(k):
-    k.exec('import threading, time\ndef w():\n    time.sleep(.1); display("late")\nthreading.Thread(target=w).start()')
-    time.sleep(0.3)
+    path = k.dir + '/go'
+    k.exec('import threading, time, os\ndef w():\n    while not os.path.exists(%r): time.sleep(.01)\n    display("late")\nthreading.Thread(target=w).start()' % path)
+    open(path, 'w').close()
+    k.await_late(len("'late'\n"))
     x = k.exec('1')
     if x['late_before']['stdout'] != b"'late'\n" or len(x['displays']) != 1:
         return [(1, '', ['%r' % x])]
@@ -145,7 +150,7 @@ def _(k):
     t.start()
     try:
         for i in range(200):
-            x = k.exec('display("x" * 5000); sum(range(3000))', 5)
+            x = k.exec('display("x" * 5000); sum(range(3000))')
             if x['final']['status'] not in ('ok', 'interrupted', 'error'):
                 return [(i, '', ['%r' % x['final']])]
     finally:
@@ -211,8 +216,8 @@ row('javascript', 'own-js-wait', 'the exec waits for callbacks and for promises 
     step('async function main() { await new Promise((r) => setTimeout(r, 50)); console.log("main done") }\nmain(); console.log("first")', {'stdout': 'first\nmain done\n'}),
     step('const server = require("http").createServer().listen(0); 1', {'result': '1', 'max_ms': 300}),
     step('server.close(); setTimeout(() => {}, 30000).unref(); 2', {'result': '2', 'max_ms': 300}),
-    step('setTimeout(() => console.log("never"), 300); throw new Error("x")', {'status': 'error', 'stdout': ''}),
-    step('await new Promise((r) => setTimeout(r, 400)); 3', {'result': '3', 'stdout': ''}))
+    step('const never = setTimeout(() => console.log("never"), 60000); throw new Error("x")', {'status': 'error', 'stdout': ''}),
+    step('never._destroyed', {'result': 'true', 'stdout': ''}))
 row('javascript', 'own-js-wait-more', 'the exec waits for ends and output of children, timers that are promises, work of the thread pool, worker threads',
     step('const { spawn } = require("child_process"); spawn("sh", ["-c", "sleep 0.1; exit 3"]).on("exit", (c) => console.log("exit", c)); 0', {'stdout': 'exit 3\n'}),
     step('spawn("sh", ["-c", "sleep 0.1; echo hi"]).stdout.on("data", (d) => console.log("data", String(d).trim())); 0', {'stdout': 'data hi\n'}),
@@ -231,7 +236,7 @@ row('javascript', 'own-js-wait-pool', 'the exec waits for zlib and crypto, and f
     step('process.stdin.on("readable", () => { let d; while ((d = process.stdin.read()) !== null) console.log("in", String(d)) }).on("end", () => console.log("end")); 0', {'stdout': 'in abc\nend\n'}, stdin='abc'),
     step('process.emit = () => {}; process.removeAllListeners(); 1', {'result': '1'}), step('delete process.emit; 2', {'result': '2'}),
     step('require("crypto").scrypt("a", "b", 32, () => console.log("again")); 0', {'stdout': 'again\n'}),
-    step('require("crypto").pbkdf2("a", "b", 100000000, 32, "sha256", () => {}); 0', {'status': 'interrupted', 'max_ms': 1000}, interrupt_ms=200), step('3', {'result': '3', 'max_ms': 500}), min_node='17.3')
+    step('require("crypto").pbkdf2("a", "b", 100000000, 32, "sha256", () => {}); {begun}; 0', {'status': 'interrupted', 'max_ms': 1000}, interrupt_ms=200), step('3', {'result': '3', 'max_ms': 500}), min_node='17.3')
 row('javascript', 'own-js-reject', 'a rejection that nobody handles, also late; one that is handled late enough is none',
     step('Promise.reject(new Error("a")); 1', {'status': 'error', 'error_message': 'a', 'exit_code': 1}),
     step('setTimeout(() => Promise.reject(new Error("b")), 20); 1', {'status': 'error', 'error_message': 'b'}),
@@ -271,12 +276,12 @@ row('javascript', 'own-js-closed', 'user code that closes or replaces streams ha
 row('javascript', 'own-js-many-lines', '10,000 lines', step('for (let i = 0; i < 10000; i++) console.log("x".repeat(99))', {'stdout_re': '^(x{99}\n){10000}$', 'max_ms': 2000}))
 row('javascript', 'own-js-int-idle', 'an interrupt between two execs does nothing', step('1', {'result': '1'}), step('2', {'result': '2'}, opts={'sigint_before': True}))
 row('javascript', 'own-js-int-child-first', 'a child dies of the interrupt before our own signal is heard of; one that dies so by itself is an error',
-    step('require("child_process").execSync("sleep 0.15; kill -INT $$")', {'status': 'interrupted', 'max_ms': 1500}, interrupt_ms=200),
-    step('await require("util").promisify(require("child_process").exec)("sleep 0.15; kill -INT $$")', {'status': 'interrupted', 'max_ms': 1500}, interrupt_ms=200),
-    step('require("child_process").execSync("kill -INT $$")', {'status': 'error', 'max_ms': 1500}), step('3', {'result': '3'}))
+    step('{begun}; require("child_process").execSync("sleep 0.15; kill -INT $$")', {'status': 'interrupted', 'max_ms': 1500}, interrupt_ms=200),
+    step('{begun}; await require("util").promisify(require("child_process").exec)("sleep 0.15; kill -INT $$")', {'status': 'interrupted', 'max_ms': 1500}, interrupt_ms=200),
+    step('require("child_process").execSync("kill -INT $$")', {'status': 'error', 'max_ms': 5000}), step('3', {'result': '3'}))
 row('javascript', 'own-js-int-timer', 'interrupt while the exec waits for a timer; the timer is gone',
-    step('setTimeout(() => console.log("no"), 600); 0', {'status': 'interrupted', 'stdout': '', 'max_ms': 1000}, interrupt_ms=150),
-    step('await new Promise((r) => setTimeout(r, 700)); 1', {'result': '1', 'stdout': ''}))
+    step('const no = setTimeout(() => console.log("no"), 60000); {begun}; 0', {'status': 'interrupted', 'stdout': '', 'max_ms': 1000}, interrupt_ms=150),
+    step('no._destroyed', {'result': 'true', 'stdout': ''}))
 row('javascript', 'own-js-display', 'display() in order, dropped parts named', step('display({ a: 1 }); display(2); console.log("x"); 3', {'displays': 2, 'result': '3', 'stdout': 'x\n'}))
 
 # ---------------------------------------------------------------- shells
@@ -320,10 +325,10 @@ row('sh', 'own-sh-posix', 'POSIX sh: syntax errors, set -u and ${x:?} keep the s
     step('echo "$v"; sh -c \'echo "$E"\'; pwd; umask; echo *; set +f', {'stdout': "a 'b' c\n1\n2\n/tmp\n0027\n*\n"}), step('hi', {'stdout': 'hi there\n'}),
     step('set -e; false; echo no', {'status': 'exit', 'exit_code': 1, 'stdout': ''}), step('false; echo on', {'stdout': 'on\n'}), step('echo a\nnosuch', {'status': 'error', 'exit_code': 127, 'stderr_re': '2: .*nosuch'}),
     step('command() { :; }; printf() { :; }'), step('echo x', {'stdout': 'x\n'}))
-row('sh', 'own-sh-posix-int', 'POSIX sh: interrupt', step('v=1; sleep 30; echo no', {'status': 'interrupted', 'stdout': '', 'max_ms': 1000}, interrupt_ms=200), step('echo $v', {'stdout': '1\n'}),
-    step('sleep 0.2 && echo bg & echo s', {'stdout': 's\n', 'max_ms': 150}), step('wait; echo w', {'stdout': 'bg\nw\n'}))
+row('sh', 'own-sh-posix-int', 'POSIX sh: interrupt', step('v=1; {begun}; sleep 30; echo no', {'status': 'interrupted', 'stdout': '', 'max_ms': 1000}, interrupt_ms=200), step('echo $v', {'stdout': '1\n'}),
+    step('sleep 1 && echo bg & echo s', {'stdout': 's\n', 'max_ms': 150}), step('wait; echo w', {'stdout': 'bg\nw\n'}))
 row('bash', 'own-sh-int-idle', 'an interrupt between two execs does nothing', step('v=1'), step('echo $v', {'stdout': '1\n'}, opts={'sigint_before': True}), step('exit 3', {'status': 'exit', 'exit_code': 3}))
-row('bash', 'own-sh-int-repeat', 'interrupts one after the other keep the shell', *[step('while :; do :; done; echo no', {'status': 'interrupted', 'exit_code': 130, 'stdout': '', 'max_ms': 600}, interrupt_ms=100)] * 3 + [step('exit 5', {'status': 'exit', 'exit_code': 5})])
+row('bash', 'own-sh-int-repeat', 'interrupts one after the other keep the shell', *[step('{begun}; while :; do :; done; echo no', {'status': 'interrupted', 'exit_code': 130, 'stdout': '', 'max_ms': 600}, interrupt_ms=100)] * 3 + [step('exit 5', {'status': 'exit', 'exit_code': 5})])
 row('bash', 'own-sh-nounset-ifs', 'odd options and IFS do not reach the driver', step('set -u; set -f; set -C; IFS=0123456789x; set -o nounset; LC_ALL=de_DE'), step('echo a', {'stdout': 'a\n'}), step('exit 2', {'status': 'exit', 'exit_code': 2}),
     step('v=1; set -v'), step('echo $v', {'stdout': '\n', 'stderr': 'echo $v\n'}))
 

@@ -96,12 +96,11 @@ def run(row, kernel, folder):
         code = s['code'].replace('{begun}', BEGUN.get(kernel.language, '%s') % begun).replace('{dir}', folder)
         options = dict(s.get('opts', {}))
         if options.pop('sigint_before', None):
-            os.kill(kernel.pid, signal.SIGINT)
-            time.sleep(0.02)
+            kernel.interrupt_idle()
         who = 'tree' if kernel.kind == 'script' else 'pid'
         plan = [(s['interrupt_ms'] / 1e3, who, signal.SIGINT)] if 'interrupt_ms' in s else []
         plan += [(a / 1e3, w, getattr(signal, 'SIG' + n)) for a, w, n in s.get('escalate', [])]
-        x = kernel.exec(code, s.get('timeout_ms', 8000) / 1e3 * SLOW, s['stdin'].encode() if 'stdin' in s else None,
+        x = kernel.exec(code, s.get('timeout_ms', 20000) / 1e3 * SLOW, s['stdin'].encode() if 'stdin' in s else None,
                         plan, s.get('env'), options, begun)
         bad = check(s['expect'], x)
         if bad:
