@@ -1,10 +1,9 @@
 /* javascript.c - what JavaScript and TypeScript code loads, and which paths its strings name */
-#include "literal.h"
-#include "scan.h"
+#include "scanner.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { NESTING = 512, CODE_DEPTH = 8 };
+enum { NESTING = 512 };
 enum type { END, NAME, STRING, TEMPLATE, NUMBER, REGEX, PUNCT };   /* TEMPLATE: one without substitutions is a STRING */
 struct lexer {
     const char *p, *end, *begin;
@@ -313,25 +312,19 @@ static void next(struct lexer *l)
 }
 
 struct scan {
+    struct scanner common;
     struct lexer l;
-    policy_take *take;
-    void *userdata;
-    int result;
-    unsigned deep;                     /* code in the code */
-    struct literals literals;
     char called[LITERAL_LEVELS][24];   /* what a text is given to */
     enum use next;                     /* what a text that begins now is for */
     unsigned maker, any;               /* behind these brackets comes the call of what createRequire makes; in these, the arguments of require.call */
     char last[64], target[64];         /* the last name; the one that is being given a value */
     size_t last_len, target_len;
-    struct aliases *aliases;
 };
 enum { USE_MAKER = USE_PERHAPS_MODULE + 1 };   /* of a name: it makes a require */
 
 static void give(struct scan *s, enum policy_kind kind, const void *p, size_t n, uint32_t line)
 {
-    if (!s->result)
-        s->result = s->take(s->userdata, kind, p, n, line);
+    interp__scanner_give(&s->common, kind, p, n, line);
 }
 static int punct(const struct lexer *l, char c)
 {
@@ -356,39 +349,7 @@ static enum use use_of(const struct scan *s)
     for (size_t i = 0; i < 2; i++)
         if (word(&s->l, runners[i]))
             return USE_CODE;
-    return word(&s->l, "createRequire") ? (enum use)USE_MAKER : s->l.type == NAME ? interp__alias_find(s->aliases, s->l.text.p, s->l.text.len) : USE_NONE;
-}
-
-static int scan(struct scan *s, const char *p, size_t n, uint32_t line);
-
-/* Code in a text is read as code. */
-static void run(struct scan *s, const char *p, size_t n, uint32_t line)
-{
-    static const char deep[] = "code in code in code";
-    if (s->deep >= CODE_DEPTH) {
-        give(s, POLICY_UNSURE, deep, sizeof deep - 1, line);
-        return;
-    }
-    struct interp__buf copy;
-    struct scan *in = interp__alloc(s->l.text.mem, sizeof *in);
-    if (!in) {
-        s->l.text.bad = 1;
-        return;
-    }
-    interp__buf_init(&copy, s->l.text.mem);
-    interp__buf_add(&copy, p, n);
-    in->take = s->take;
-    in->userdata = s->userdata;
-    in->deep = s->deep + 1;
-    in->aliases = s->aliases;
-    interp__buf_init(&in->l.text, s->l.text.mem);
-    int r = copy.bad ? -1 : scan(in, copy.len ? (const char *)copy.p : "", copy.len, line);
-    if (r < 0)
-        s->l.text.bad = 1;
-    else if (!s->result)
-        s->result = r;
-    interp__buf_free(&copy);
-    interp__free(s->l.text.mem, in);
+    return word(&s->l, "createRequire") ? (enum use)USE_MAKER : s->l.type == NAME ? interp__alias_find(s->common.aliases, s->l.text.p, s->l.text.len) : USE_NONE;
 }
 
 /* Behind a name for what loads or runs: its call begins, or it is given another name. */
@@ -410,15 +371,15 @@ static void called(struct scan *s, enum use use, const char *name, uint32_t line
     } else if (!punct(&s->l, '(')) {
         if ((use == USE_MODULE || use == (enum use)USE_MAKER) && !punct(&s->l, ':'))
             give(s, POLICY_DYNAMIC, name, strlen(name), line);
-        interp__alias_add(s->aliases, s->target, s->target_len, use);
+        interp__alias_add(s->common.aliases, s->target, s->target_len, use);
         if (punct(&s->l, ':') || word(&s->l, "as")) {   /* {require: r}, {createRequire as r} */
             next(&s->l);
             if (s->l.type == NAME)
-                interp__alias_add(s->aliases, (const char *)s->l.text.p, s->l.text.len, use);
+                interp__alias_add(s->common.aliases, (const char *)s->l.text.p, s->l.text.len, use);
         }
     } else if (use == (enum use)USE_MAKER) {
         give(s, POLICY_DYNAMIC, name, strlen(name), line);
-        interp__alias_add(s->aliases, s->target, s->target_len, USE_MODULE);
+        interp__alias_add(s->common.aliases, s->target, s->target_len, USE_MODULE);
         s->maker = s->l.depth;
         next(&s->l);
     } else {
@@ -439,13 +400,13 @@ static void called(struct scan *s, enum use use, const char *name, uint32_t line
 static void text(struct scan *s, unsigned level)
 {
     static const char *const makers[] = { "require", "getBuiltinModule", "createRequire", "binding", "_linkedBinding", "dlopen", "mainModule", "_load" };
-    const struct literal t = s->literals.at[level];
+    const struct literal t = s->common.literals.at[level];
     const char *name = s->called[level];
     size_t n;
-    const char *p = interp__literal_end(&s->literals, level, s->l.type == PUNCT ? s->l.c : 0, &n);
+    const char *p = interp__literal_end(&s->common.literals, level, s->l.type == PUNCT ? s->l.c : 0, &n);
     give(s, POLICY_PATH, p, n, t.line);
-    if (t.use == USE_CODE && n && !s->result)
-        run(s, p, n, t.line);
+    if (t.use == USE_CODE && n && !s->common.result)
+        interp__scanner_inside(&s->common, p, n, t.line);
     else if ((t.use == USE_MODULE && !punct(&s->l, ')') && !punct(&s->l, ',')) || (t.use == USE_MODULE && (n > POLICY_NAME_MAX || memchr(p, 0, n))))
         give(s, POLICY_DYNAMIC, name, strlen(name), t.line);
     else if ((t.use == USE_MODULE || t.use == USE_PERHAPS_MODULE) && n <= POLICY_NAME_MAX)
@@ -486,32 +447,33 @@ static void one_name(struct scan *s, int was_dot, int was_typeof)
     }
 }
 
-static int scan(struct scan *s, const char *p, size_t n, uint32_t line)
+static int scan(struct scanner *common, const char *p, size_t n, uint32_t line)
 {
+    struct scan *s = (struct scan *)common;
     struct lexer *l = &s->l;
     int dot = 0, type_of = 0, value = 0;
     l->p = l->begin = p;
     l->end = p + n;
     l->line = line;
     l->line_start = l->block_next = 1;
-    interp__buf_init(&s->literals.text, l->text.mem);
+    interp__buf_init(&s->l.text, common->mem);
     if (n >= 2 && p[0] == '#' && p[1] == '!')
         while (l->p < l->end && !terminator(l))
             l->p++;
     next(l);
-    while (l->type != END && !s->result && !l->text.bad) {
+    while (l->type != END && !s->common.result && !l->text.bad) {
         unsigned level = l->level;
-        struct literal *t = &s->literals.at[level];
+        struct literal *t = &s->common.literals.at[level];
         if (is_text(l) || l->type == TEMPLATE) {
             for (unsigned k = LITERAL_LEVELS - 1; k > level; k--)
-                if (s->literals.at[k].open)
+                if (s->common.literals.at[k].open)
                     text(s, k);
             if (is_text(l) || !t->open)
-                interp__literal_begin(&s->literals, level, l->at, s->next ? s->next : s->any ? USE_PERHAPS_MODULE : USE_NONE);
+                interp__literal_begin(&s->common.literals, level, l->at, s->next ? s->next : s->any ? USE_PERHAPS_MODULE : USE_NONE);
             s->next = USE_NONE;
-            interp__literal_add(&s->literals, l->text.p, l->text.len);
+            interp__literal_add(&s->common.literals, l->text.p, l->text.len);
             if (l->type == TEMPLATE && l->hole)
-                interp__literal_add(&s->literals, "", 1);
+                interp__literal_add(&s->common.literals, "", 1);
             dot = type_of = 0;
             value = 1;
             next(l);
@@ -553,31 +515,13 @@ static int scan(struct scan *s, const char *p, size_t n, uint32_t line)
         }
     }
     for (unsigned k = LITERAL_LEVELS; k-- > 0;)
-        if (s->literals.at[k].open)
+        if (s->common.literals.at[k].open)
             text(s, k);
-    if (l->unsure || s->aliases->over) {
-        const char *why = l->unsure == 1 ? "very deep nesting" : l->unsure ? "<!-- or -->" : "very many other names for require";
-        give(s, POLICY_UNSURE, why, strlen(why), l->line);
-    }
-    int bad = l->text.bad | s->literals.text.bad | s->aliases->names.bad;
-    interp__buf_free(&l->text);
-    interp__buf_free(&s->literals.text);
-    return bad ? -1 : s->result;
+    return interp__scanner_end(common, &l->text, l->unsure == 1 ? "very deep nesting" : l->unsure ? "<!-- or -->" : NULL, l->line);
 }
 
 int interp__scan_javascript(const struct interp__mem *m, const char *p, size_t n, uint32_t line, policy_take *take, void *userdata)
 {
-    struct scan *s = interp__alloc(m, sizeof *s);
-    struct aliases aliases = { .n = 0 };
-    if (!s)
-        return -1;
-    s->take = take;
-    s->userdata = userdata;
-    s->aliases = &aliases;
-    interp__buf_init(&aliases.names, m);
-    interp__buf_init(&s->l.text, m);
-    int r = scan(s, p, n, line);
-    interp__buf_free(&aliases.names);
-    interp__free(m, s);
-    return r;
+    static const struct scanner_kind kind = { sizeof(struct scan), scan };
+    return interp__scanner_run(&kind, m, p, n, line, take, userdata);
 }

@@ -1,9 +1,8 @@
 /* python.c - what Python code imports and which paths its strings name */
-#include "literal.h"
-#include "scan.h"
+#include "scanner.h"
 #include <string.h>
 
-enum { FRAMES = LITERAL_LEVELS - 2, CODE_DEPTH = 8 };
+enum { FRAMES = LITERAL_LEVELS - 2 };
 enum type { END, NEWLINE, NAME, STRING, FSTRING, PIECE, OTHER };   /* FSTRING: one begins; PIECE: a part of its text */
 struct frame { char quote; uint8_t triple, raw, spec; uint32_t brackets; };   /* an f-string around what is read; spec: in a format specification */
 struct lexer {
@@ -309,25 +308,19 @@ struct call {
     size_t len;
 };
 struct scan {
+    struct scanner common;
     struct lexer l;
-    policy_take *take;
-    void *userdata;
-    int result;
     char name[POLICY_NAME_MAX];
     size_t len;
     int obscure;
-    unsigned deep;                     /* code in the code */
-    struct literals literals;
     struct call calls[LITERAL_LEVELS];
     char last[64], target[64], noted[64];   /* the last name; those that are being given a value */
     size_t last_len, target_len, noted_len;
-    struct aliases *aliases;
 };
 
 static void give(struct scan *s, enum policy_kind kind, const char *p, size_t n, uint32_t line)
 {
-    if (!s->result)
-        s->result = s->take(s->userdata, kind, p, n, line);
+    interp__scanner_give(&s->common, kind, p, n, line);
 }
 static int is(const struct lexer *l, const char *word)
 {
@@ -381,7 +374,7 @@ static enum use use_of(const struct scan *s, int is_attribute)
             return USE_CODE;
     if (is_attribute && is(&s->l, "modules"))
         return USE_PERHAPS_MODULE;
-    return interp__alias_find(s->aliases, s->l.text.p, s->l.text.len);
+    return interp__alias_find(s->common.aliases, s->l.text.p, s->l.text.len);
 }
 static void skip_as(struct scan *s, enum use use)
 {
@@ -389,7 +382,7 @@ static void skip_as(struct scan *s, enum use use)
         next(&s->l);
         if (s->l.type == NAME) {
             if (use)
-                interp__alias_add(s->aliases, (const char *)s->l.text.p, s->l.text.len, use);
+                interp__alias_add(s->common.aliases, (const char *)s->l.text.p, s->l.text.len, use);
             next(&s->l);
         }
     }
@@ -455,8 +448,6 @@ static void from(struct scan *s)
     }
 }
 
-static int scan(struct scan *s, const char *p, size_t n, uint32_t line);
-
 static uint32_t brackets(const struct scan *s)
 {
     return s->l.depth ? s->l.frames[s->l.depth - 1].brackets : s->l.brackets;
@@ -477,8 +468,8 @@ static void called(struct scan *s, struct call c, uint32_t line)
         if (c.use == USE_MODULE || (c.use == USE_CODE && s->target_len))
             dynamic(s, &c, line);
         if (c.use != USE_PERHAPS_MODULE) {
-            interp__alias_add(s->aliases, s->target, s->target_len, (enum use)c.use);
-            interp__alias_add(s->aliases, s->noted, s->target_len ? s->noted_len : 0, (enum use)c.use);
+            interp__alias_add(s->common.aliases, s->target, s->target_len, (enum use)c.use);
+            interp__alias_add(s->common.aliases, s->noted, s->target_len ? s->noted_len : 0, (enum use)c.use);
         }
         return;
     }
@@ -490,47 +481,17 @@ static void called(struct scan *s, struct call c, uint32_t line)
     next(&s->l);
 }
 
-/* Code in a text is read as code. */
-static void run(struct scan *s, const char *p, size_t n, uint32_t line)
-{
-    static const char deep[] = "code in code in code";
-    if (s->deep >= CODE_DEPTH) {
-        give(s, POLICY_UNSURE, deep, sizeof deep - 1, line);
-        return;
-    }
-    struct interp__buf copy;
-    struct scan *in = interp__alloc(s->l.text.mem, sizeof *in);
-    if (!in) {
-        s->l.text.bad = 1;
-        return;
-    }
-    interp__buf_init(&copy, s->l.text.mem);
-    interp__buf_add(&copy, p, n);
-    in->take = s->take;
-    in->userdata = s->userdata;
-    in->deep = s->deep + 1;
-    in->aliases = s->aliases;
-    interp__buf_init(&in->l.text, s->l.text.mem);
-    int r = copy.bad ? -1 : scan(in, copy.len ? (const char *)copy.p : "", copy.len, line);
-    if (r < 0)
-        s->l.text.bad = 1;
-    else if (!s->result)
-        s->result = r;
-    interp__buf_free(&copy);
-    interp__free(s->l.text.mem, in);
-}
-
 /* A text is whole; the token behind it is at the lexer. */
 static void text(struct scan *s, unsigned level)
 {
-    const struct literal t = s->literals.at[level];
+    const struct literal t = s->common.literals.at[level];
     size_t n;
-    const char *p = interp__literal_end(&s->literals, level, s->l.type == OTHER ? s->l.c : 0, &n);
+    const char *p = interp__literal_end(&s->common.literals, level, s->l.type == OTHER ? s->l.c : 0, &n);
     struct call *c = &s->calls[level];
     static const char *const makers[] = { "__import__", "import_module", "__builtins__" };
     give(s, POLICY_PATH, p, n, t.line);
-    if (t.use == USE_CODE && n && !s->result)
-        run(s, p, n, t.line);
+    if (t.use == USE_CODE && n && !s->common.result)
+        interp__scanner_inside(&s->common, p, n, t.line);
     else if (t.use && n && *p == '.' && !c->relative) {
         c->relative = 1;
         c->done = 0;
@@ -628,26 +589,27 @@ static void one_name(struct scan *s, int was_dot)
     }
 }
 
-static int scan(struct scan *s, const char *p, size_t n, uint32_t line)
+static int scan(struct scanner *common, const char *p, size_t n, uint32_t line)
 {
+    struct scan *s = (struct scan *)common;
     int dot = 0, def = 0;   /* the token before was one */
     s->l.p = p;
     s->l.end = p + n;
     s->l.line = line;
-    interp__buf_init(&s->literals.text, s->l.text.mem);
+    interp__buf_init(&s->l.text, common->mem);
     next(&s->l);
-    while (s->l.type != END && !s->result && !s->l.text.bad) {
+    while (s->l.type != END && !s->common.result && !s->l.text.bad) {
         unsigned level = s->l.level;
-        struct literal *t = &s->literals.at[level];
+        struct literal *t = &s->common.literals.at[level];
         if (s->l.type == PIECE) {
             for (unsigned k = LITERAL_LEVELS - 1; k > level; k--)
-                if (s->literals.at[k].open)
+                if (s->common.literals.at[k].open)
                     text(s, k);
             if (!t->open)
-                interp__literal_begin(&s->literals, level, s->l.at, USE_NONE);
-            interp__literal_add(&s->literals, s->l.text.p, s->l.text.len);
+                interp__literal_begin(&s->common.literals, level, s->l.at, USE_NONE);
+            interp__literal_add(&s->common.literals, s->l.text.p, s->l.text.len);
             if (s->l.hole)
-                interp__literal_add(&s->literals, "", 1);
+                interp__literal_add(&s->common.literals, "", 1);
             next(&s->l);
             continue;
         }
@@ -672,9 +634,9 @@ static int scan(struct scan *s, const char *p, size_t n, uint32_t line)
         def = is(&s->l, "def") || is(&s->l, "class");
         targets(s);
         if (is_text) {
-            interp__literal_begin(&s->literals, level, s->l.at, use);
+            interp__literal_begin(&s->common.literals, level, s->l.at, use);
             if (s->l.type == STRING)
-                interp__literal_add(&s->literals, s->l.text.p, s->l.text.len);
+                interp__literal_add(&s->common.literals, s->l.text.p, s->l.text.len);
             next(&s->l);
         } else if (s->l.type != NAME || was_def)
             next(&s->l);
@@ -682,31 +644,13 @@ static int scan(struct scan *s, const char *p, size_t n, uint32_t line)
             one_name(s, was_dot);
     }
     for (unsigned k = LITERAL_LEVELS; k-- > 0;)
-        if (s->literals.at[k].open)
+        if (s->common.literals.at[k].open)
             text(s, k);
-    if (s->l.unsure || s->aliases->over) {
-        const char *why = s->l.unsure ? "deeply nested f-strings" : "very many other names for imports";
-        give(s, POLICY_UNSURE, why, strlen(why), s->l.line);
-    }
-    int bad = s->l.text.bad | s->literals.text.bad | s->aliases->names.bad;
-    interp__buf_free(&s->l.text);
-    interp__buf_free(&s->literals.text);
-    return bad ? -1 : s->result;
+    return interp__scanner_end(common, &s->l.text, s->l.unsure ? "deeply nested f-strings" : NULL, s->l.line);
 }
 
 int interp__scan_python(const struct interp__mem *m, const char *p, size_t n, uint32_t line, policy_take *take, void *userdata)
 {
-    struct scan *s = interp__alloc(m, sizeof *s);
-    struct aliases aliases = { .n = 0 };
-    if (!s)
-        return -1;
-    s->take = take;
-    s->userdata = userdata;
-    s->aliases = &aliases;
-    interp__buf_init(&aliases.names, m);
-    interp__buf_init(&s->l.text, m);
-    int r = scan(s, p, n, line);
-    interp__buf_free(&aliases.names);
-    interp__free(m, s);
-    return r;
+    static const struct scanner_kind kind = { sizeof(struct scan), scan };
+    return interp__scanner_run(&kind, m, p, n, line, take, userdata);
 }
