@@ -57,7 +57,7 @@ def start(state):
         os.remove(folder + '/pid')
     url = 'unix://%s/docker.sock' % folder
     daemon = state.spawn(NAME, folder, ['dockerd', '--config-file', config])
-    state.wait(NAME, daemon, lambda: Engine(url, timeout=5).kind() == 'docker', 60)
+    state.wait(NAME, daemon, lambda: Engine(url, timeout=5).kind() == 'docker', 180)
     tls = 'tcp://127.0.0.1:%d' % state.port('docker-tls')
     if Engine(tls, client).kind() != 'docker':
         raise Failed('dockerd does not answer on %s with the certificates in %s' % (tls, client))
@@ -69,7 +69,7 @@ def stop(state, name=NAME):
     folder, engine = state.path(name), state.engines.get(name)
     if engine and engine['ours']:
         # dockerd waits for each that ignores SIGTERM
-        Engine(engine['url'], timeout=30).clear()
+        Engine(engine['url'], timeout=120).clear()
     state.end(name, folder)
     state.remove(name, 'exec')
     remove_groups(group_of(state, name))

@@ -68,7 +68,7 @@ def start(state):
     for name, url in zip((NAME, NAME + '-tcp'), urls):
         daemon = state.spawn(name, folder, command(folder, url), env)
         daemons.append(daemon)
-        state.wait(name, daemon, lambda: answers(url), 60)
+        state.wait(name, daemon, lambda: answers(url), 180)
     return {'url': urls[0], 'ours': True, 'daemons': daemons, 'env': {'INTERP_TEST_PODMAN_TCP': urls[1]}}
 
 
@@ -76,7 +76,7 @@ def stop(state, name=NAME):
     folder, engine = state.path(name), state.engines.get(name)
     if engine and engine['ours']:
         # they do not end with the service
-        Engine(engine['url'], timeout=30).clear()
+        Engine(engine['url'], timeout=120).clear()
     state.end(name, folder)
     containers = folder + '/data/overlay-containers'
     for container in os.listdir(containers) if os.path.isdir(containers) else []:
@@ -118,7 +118,7 @@ def start_rootless(state):
     subprocess.check_call(['chown', '-R', '%d:%d' % (user.pw_uid, user.pw_gid), folder])
     url = 'unix://%s/podman.sock' % folder
     daemon = state.spawn(ROOTLESS, folder, command(folder, url), env, preexec_fn=as_user.dropper(user) if os.geteuid() == 0 else None, cwd=folder)
-    state.wait(ROOTLESS, daemon, lambda: answers(url), 60)
+    state.wait(ROOTLESS, daemon, lambda: answers(url), 180)
     return dict(engine, url=url, ours=True, daemons=[daemon], env={'INTERP_TEST_PODMAN_ROOTLESS_USER': user.pw_name})
 
 
@@ -128,7 +128,7 @@ def stop_rootless(state):
     if not folder:
         return
     if engine['url']:
-        Engine(engine['url'], timeout=30).clear()
+        Engine(engine['url'], timeout=120).clear()
     if os.geteuid() != 0 and os.path.isdir(folder):
         # most of it belongs to ids that only the user namespace maps to the user
         env = dict(os.environ, XDG_RUNTIME_DIR=folder + '/xdg', **configure(state, folder))

@@ -54,7 +54,7 @@ def start(state):
         config = state.write(CONFIG % {'data': folder + '/data', 'port': port} + (AUTH % htpasswd if wanted == 401 else ''), NAME, name + '.yml')
         daemon = state.spawn(name, folder, ['docker-registry', 'serve', config])
         daemons.append(daemon)
-        state.wait(name, daemon, lambda: status(port) == wanted, 30)
+        state.wait(name, daemon, lambda: status(port) == wanted, 120)
     if status(ports[1], PASSWORD) != 200:
         raise Failed('the registry with a password does not accept it')
     return {'url': '127.0.0.1:%d' % ports[0], 'ours': True, 'daemons': daemons,

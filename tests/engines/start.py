@@ -36,7 +36,7 @@ PARTS.update(NEWER)
 def answers(name, engine):
     if name == 'registry':
         return registry.status(int(engine['url'].rsplit(':', 1)[1])) == 200
-    return Engine(engine['url'], timeout=5).kind() is not None
+    return Engine(engine['url'], timeout=60).kind() is not None
 
 
 def runs(state, name):

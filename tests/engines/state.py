@@ -189,7 +189,7 @@ def related(folders):
 def end_processes(pids, seconds):
     """SIGTERM, time to end, SIGKILL."""
     alive = {p: born(p) for p in pids}
-    for sig, limit in ((signal.SIGTERM, seconds), (signal.SIGKILL, 5)):
+    for sig, limit in ((signal.SIGTERM, seconds), (signal.SIGKILL, 60)):
         alive = {p: b for p, b in alive.items() if b is not None and born(p) == b}
         for p in alive:
             try:

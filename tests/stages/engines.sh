@@ -24,15 +24,31 @@ skipped=$((skipped + $(grep -c '^SKIP ' "$said")))
 settings=$(engines env) && eval "$settings" || fail engines 'no settings could be had'
 
 if env | grep -qE '^INTERP_TEST_(DOCKER|PODMAN)'; then
-    # shellcheck disable=SC2086
-    counted 'engines set-up' "$python" "$root/tests/engines/check.py" $labels
+    fit() { counted "set-up of $*" "$python" "$root/tests/engines/check.py" "$@"; }
     INTERP_TEST_SLOW=${INTERP_TEST_SLOW:-2}
     export INTERP_TEST_SLOW
     # each engine with the cases that hold for every backend, then with what is an engine's own; faults: with another engine of its own, so root alone
-    cases() { counted "$1 on $2" "$python" "$root/tests/cases/run_$1.py" --backend "$3" --config "{\"image\":\"interp-test:latest\",\"endpoint\":\"$4\"}"; }
+    cases() {
+        what=$1 on=$2 backend=$3 config="{\"image\":\"interp-test:latest\",\"endpoint\":\"$4\"}"; shift 4
+        counted "$what on $on" "$python" "$root/tests/cases/run_$what.py" --backend "$backend" --config "$config" "$@"
+    }
     own() { counted "engine tests on $1" "$python" "$root/tests/engine/run.py" --engine "$1"; }
     faults() { if is_root; then counted "faults of $1" "$python" "$root/tests/engine/run.py" --engine "$1" --faults; else skip "faults of $1" 'not root'; fi; }
-    whole() { cases behaviours "$1" "$1" "$2"; cases reported "$1" "$1" "$2"; own "$1"; faults "$1"; }
+    of_docker() {
+        fit DOCKER DOCKER_TLS
+        running=
+        lane silent cases reported docker docker "$1" --only SES-12        # a minute and a half without a word
+        cases behaviours docker docker "$1"
+        cases reported docker docker "$1" --without SES-12
+        lanes
+        own docker
+    }
+    of_podman() { fit PODMAN PODMAN_TCP; cases behaviours podman podman "$1"; cases reported podman podman "$1"; own podman; }
+    others() {
+        [ -z "${INTERP_TEST_PODMAN_ROOTLESS:-}" ] || { fit PODMAN_ROOTLESS; own podman-rootless; }
+        [ -z "${INTERP_TEST_DOCKER:-}" ] || faults docker
+        [ -z "${INTERP_TEST_PODMAN:-}" ] || faults podman
+    }
     # lane NAME COMMAND...: beside the others, for engines mostly wait; its output and its counts come with `lanes`
     lane() {
         name=$1; shift
@@ -52,7 +68,7 @@ if env | grep -qE '^INTERP_TEST_(DOCKER|PODMAN)'; then
         for label in $labels; do
             eval "endpoint=\${INTERP_TEST_$label:-}"
             case $label in DOCKER*) backend=docker ;; *) backend=podman ;; esac
-            [ -z "$endpoint" ] || { cases behaviours "$label" "$backend" "$endpoint"; cases reported "$label" "$backend" "$endpoint"; }
+            [ -z "$endpoint" ] || { fit "$label"; cases behaviours "$label" "$backend" "$endpoint"; cases reported "$label" "$backend" "$endpoint"; }
         done
         # gVisor, when it was there as Docker was started: each system call costs it much more
         if ! command -v runsc >/dev/null 2>&1; then skip gvisor 'no runsc here (Debian: package runsc)'
@@ -63,10 +79,10 @@ if env | grep -qE '^INTERP_TEST_(DOCKER|PODMAN)'; then
                 --config "{\"image\":\"interp-test:latest\",\"runtime\":\"runsc\",\"endpoint\":\"$INTERP_TEST_DOCKER\"}"
         fi
     else
-        [ -z "${INTERP_TEST_DOCKER:-}" ] || lane docker whole docker "$INTERP_TEST_DOCKER"
-        [ -z "${INTERP_TEST_PODMAN:-}" ] || lane podman whole podman "$INTERP_TEST_PODMAN"
+        [ -z "${INTERP_TEST_DOCKER:-}" ] || lane docker of_docker "$INTERP_TEST_DOCKER"
+        [ -z "${INTERP_TEST_PODMAN:-}" ] || lane podman of_podman "$INTERP_TEST_PODMAN"
+        lane others others
         lanes
-        [ -z "${INTERP_TEST_PODMAN_ROOTLESS:-}" ] || own podman-rootless
     fi
 fi
 stop
