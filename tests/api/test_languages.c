@@ -151,7 +151,7 @@ TEST(busy_and_queue)
     free_box(&b);
 }
 
-TEST(compiled)
+TEST_LONG(compiled, 600)
 {
     static const struct { const char *language, *good, *want, *bad, *code_of_run; int line, column, exit_code; const char *crash_type; int crash_line; } row[] = {
         { "c", "#include <stdio.h>\n#include \"here.h\"\nint main(int c, char **v) { int x; while (scanf(\"%d\", &x) == 1) printf(\"%d\\n\", x * HERE); return 0; }", "42\n", "int main(void)\n{\n    int x = ;\n}", "int main(void) { return 3; }", 3, 13, 3, "", 0 },

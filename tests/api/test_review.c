@@ -210,7 +210,7 @@ TEST(half_a_file)
 }
 
 /* Frames without a byte are no answer. */
-TEST_LONG(nothing_is_no_answer, 60)
+TEST(nothing_is_no_answer)
 {
     struct fake b = { .files = FAKE_NOTHING };
     struct box o = box_of(&b, 0, ",\"change_set\":true,\"timeout_ms\":4000");
@@ -223,7 +223,7 @@ TEST_LONG(nothing_is_no_answer, 60)
 }
 
 /* An agent that does not even end what was given up is none: its session is over, and nothing waits for it for ever. */
-TEST_LONG(silent_about_files, 60)
+TEST(silent_about_files)
 {
     struct fake b = { .files = FAKE_SILENT };
     struct box o = box_of(&b, 0, ",\"timeout_ms\":300");

@@ -37,7 +37,7 @@ static struct tap_test *tap_first, **tap_last = &tap_first;
 static struct { int failed, failures; char skip[240]; } *tap_shared;
 static int tap_nofork;
 
-#define TEST(name) TEST_LONG(name, 60)
+#define TEST(name) TEST_LONG(name, 120)
 #define TEST_LONG(name, seconds)                                                                                  \
     static void test_##name(void);                                                                                \
     static struct tap_test tap_##name = { #name, test_##name, seconds, NULL };                                    \
