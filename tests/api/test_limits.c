@@ -87,13 +87,13 @@ TEST(idle_output)
 TEST(idle_output_behind_a_slow_consumer)
 {
     interp_ctx *x = new_ctx(0);
-    interp_session *s = open_with(x, "{\"idle_output_ms\":1500}");
+    interp_session *s = open_with(x, "{\"idle_output_ms\":2500}");
     interp_result_free(exec_with(x, s, "python", "import sys", "{\"idle_output_ms\":60000}"));
     interp_request *q = new_request(x, "python", "for i in range(64): sys.stdout.write('x' * 65536)", "{\"stream\":1}");
     interp_call *c = NULL;
     NEED(interp_session_exec_start(s, q, &c, ERR));
     interp_request_free(q);
-    uint64_t end = tap_now_ns() + 3000000000u;
+    uint64_t end = tap_now_ns() + UINT64_C(4000000000);
     while (tap_now_ns() < end)
         if (interp_call_wait(c, 20, 0, NULL) == INTERP_OK)
             usleep(20000);   /* there is news; nobody takes it */
