@@ -1,5 +1,7 @@
 """What the tests of the Python binding share. INTERP_LIBRARY names the library; without it the installed package is tested."""
 import os
+import threading
+import time
 
 import interp
 import pytest
@@ -19,6 +21,32 @@ def library():
 def session():
     with interp.Session() as s:
         yield s
+
+
+def inside(owner):
+    """Whether somebody is inside a call of this session or exec."""
+    return any(use[1]() for use in list(owner._handle._uses.values()))
+
+
+def busy(session):
+    """Whether an exec runs in it."""
+    return any(k.state == 'busy' for k in session.kernels)
+
+
+def once(condition, action, *arguments):
+    """A thread that does something soon after the condition holds."""
+    def wait():
+        while not condition():
+            time.sleep(0.01)
+        time.sleep(0.1)
+        action(*arguments)
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread
+
+
+# a background job of a shell that says "late" when the file is there; what it says comes late with the first exec that finds it
+LATE = '(until [ -e go ]; do sleep 0.01; done; echo late) &'
 
 
 def descriptors():

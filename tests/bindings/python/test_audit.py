@@ -2,9 +2,12 @@
 import asyncio
 import gzip
 import json
+import time
 
 import interp
 import pytest
+
+from conftest import SLOW
 
 
 def records(path):
@@ -102,18 +105,23 @@ def test_screen():
 
 def test_screen_that_fails_too_late():
     async def decide(q):
-        await asyncio.sleep(0.3)
+        await late.wait()
         raise KeyError('late')
 
     async def main():
-        said = []
+        nonlocal late
+        late, said = asyncio.Event(), []
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: said.append(context.get('exception')))
         async with interp.AsyncSession(screen=decide) as s:
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(s.sh('echo never'), 0.1)
-            await asyncio.sleep(0.6)
+            late.set()
+            end = time.monotonic() + 30 * SLOW
+            while not said and time.monotonic() < end:
+                await asyncio.sleep(0.01)
         assert [repr(e) for e in said] == ["KeyError('late')"]
 
+    late = None
     asyncio.run(main())
 
 

@@ -38,7 +38,7 @@ def test_output_by_offset(session):
 
 
 def test_signal(session):
-    e = session.start('python', 'import time\nprint("ready", flush=True)\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print("caught")')
+    e = session.start('python', 'import time\ntry:\n    print("ready", flush=True)\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print("caught")')
     while not e.output().data:
         e.wait(20)
     e.signal(signal.SIGINT)
@@ -74,7 +74,7 @@ def test_environment(session):
 
 
 def test_a_signal_is_never_missed(session):
-    """However it falls, before the sleep or in it, the handler runs at once; one that was missed would show when the wait is over."""
+    """However it falls, before the sleep or in it, the handler runs at once; one that was missed would run when the wait is over."""
     from ctypes import c_void_p
 
     from interp import _exec, _ffi
@@ -84,12 +84,14 @@ def test_a_signal_is_never_missed(session):
     try:
         with _exec._Inside(e) as inside:
             for i in range(80):
-                before, began = len(heard), time.monotonic()
+                before = len(heard)
                 signal.setitimer(signal.ITIMER_REAL, 0.000001 + i % 40 * 0.000005)
                 while len(heard) == before:
-                    if _exec._wait(inside.call, 500, err) == _ffi.E_INTR:
+                    status, returned = _exec._wait(inside.call, 200, err), time.monotonic()
+                    if status == _ffi.E_INTR:
                         _exec.lib.interp_error_free(err)
-                assert heard[-1] - began < 0.4, i
+                    # it is heard before the wait begins, or ends it
+                    assert status != _ffi.AGAIN or len(heard) == before or returned - heard[-1] > 0.1, i
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
@@ -105,7 +107,7 @@ def test_probe(session):
 def test_limits(session):
     assert session.python('while True: pass', cpu_ms=300).cause == 'cpu'
     assert session.bash('sleep 60', idle_output_ms=300).cause == 'idle_output'
-    with interp.Session(session_lifetime_ms=1000) as s:
+    with interp.Session(session_lifetime_ms=3000) as s:
         r = s.bash('sleep 60')
         assert (r.outcome, r.cause, r.state) == ('timeout', 'lifetime', 'gone')
 
@@ -132,10 +134,9 @@ def test_async_faces():
             assert [k.language for k in s.kernels] == ['python']
             await s.delete_kernel('python')
             assert s.kernels == []
-            e = s.start('bash', 'echo ready; sleep 60')
+            e = s.start('bash', "sh -c 'echo ready; exec sleep 60'")
             while not e.output().data:
                 await e.wait(20)
-            await asyncio.sleep(0.2)
             e.signal(signal.SIGTERM)
             assert (await e).exit_code == 143
     asyncio.run(main())

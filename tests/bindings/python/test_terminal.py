@@ -26,7 +26,7 @@ def test_blocking():
         assert r.stdout.startswith('size 31 97\r\n') and '6 letters\r\n' in r.stdout and r.stdout.endswith('20 40\r\n')
         with pytest.raises(interp.InvalidError):
             s.bash('tty', pty_rows=10)
-        with s.start('bash', 'sleep 1') as e, pytest.raises(interp.InvalidError):
+        with s.start('bash', 'sleep 30') as e, pytest.raises(interp.InvalidError):
             e.resize(24, 80)
 
 

@@ -1,6 +1,5 @@
 """The backend under deepagents' own tools, and an agent that uses them."""
 import asyncio
-import time
 
 import pytest
 
@@ -23,17 +22,16 @@ def test_commands(backend):
     assert (r.output, r.exit_code, r.truncated) == ('a\nb\nc\n', 3, False)
     assert backend.execute('echo $0; pwd').output == 'bash\n/workspace\n' and backend.execute('cd /tmp; X=1').exit_code == 0
     assert backend.execute('pwd; echo ${X-none}').output == '/workspace\nnone\n'
-    r = backend.execute('echo early; sleep 30', timeout=1)
+    r = backend.execute('echo early; sleep 30', timeout=3)
     assert r.exit_code == 124 and r.output.startswith('early\n') and 'timeout' in r.output
     assert backend.execute('sleep 0.01', timeout=0).exit_code == 0 and backend.execute('kill -9 $$').exit_code == 137
     r = InterpBackend(backend.session, max_output_bytes=1000).execute('seq 1 10000')
     assert r.truncated and len(r.output) == 1000 and len(backend.execute('seq 1 10000').output) == 48894
 
     async def several():
-        start = time.monotonic()
         rs = await asyncio.gather(*(backend.aexecute('echo %d' % n) for n in range(6)))
-        return [r.output for r in rs], time.monotonic() - start
-    assert asyncio.run(several())[0] == ['%d\n' % n for n in range(6)]
+        return [r.output for r in rs]
+    assert asyncio.run(several()) == ['%d\n' % n for n in range(6)]
 
 
 def test_files(backend):

@@ -14,7 +14,7 @@ from conftest import SLOW
 
 @pytest.fixture
 def sandbox():
-    with Sandbox.create() as s:
+    with Sandbox.create(grace_ms=30000) as s:
         yield s
 
 
