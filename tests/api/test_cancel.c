@@ -35,7 +35,7 @@ static interp_call *start_exec(struct box *b, interp_request *r)
     return k;
 }
 /* The code hears the first signal; no rung behind it is to end a kernel that a busy machine keeps waiting. */
-#define PATIENT "{\"grace_ms\":6000}"
+#define PATIENT "{\"grace_ms\":6000," SLOW_KILLS "}"
 static unsigned sweep_steps(void) { return tap_slow() > 1 ? 10 : 40; }
 
 TEST(token)
@@ -274,7 +274,7 @@ static const char *const stubborn = "import os, time\nn = 0\nwhile True:\n  try:
 
 TEST(second_fire_skips_the_grace)
 {
-    struct box b = new_box("{\"grace_ms\":30000}");
+    struct box b = new_box("{\"grace_ms\":30000," SLOW_KILLS "}");
     EXPECT_RUN(b.s, "python", "x = 1", "");
     interp_call *k = start_exec(&b, cancellable(&b, "python", stubborn, "{\"stream\":1}"));
     wait_output(k, INTERP_STREAM_STDOUT, "begun\n");
@@ -296,7 +296,7 @@ TEST(second_fire_skips_the_grace)
 
 TEST(grace_ends_a_stubborn_kernel)
 {
-    struct box b = new_box("{\"grace_ms\":1000}");
+    struct box b = new_box("{\"grace_ms\":1000," SLOW_KILLS "}");
     EXPECT_RUN(b.s, "python", "x = 1", "");
     interp_call *k = start_exec(&b, cancellable(&b, "python", stubborn, "{\"stream\":1}"));
     wait_output(k, INTERP_STREAM_STDOUT, "begun\n");

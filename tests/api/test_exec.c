@@ -256,7 +256,7 @@ TEST(kernels_are_apart)
 
 TEST(restart_idle)
 {
-    struct box b = new_box(NULL);
+    struct box b = new_box("{" SLOW_KILLS "}");
     IS(interp_session_restart(b.s, "python", NULL, ERR), INTERP_E_NOT_FOUND);
     EXPECT_RUN(b.s, "python", "x = 1; import subprocess; p = subprocess.Popen(['sleep', '1000'])", "");
     EXPECT_RUN(b.s, "bash", "y=2", "");
@@ -277,7 +277,7 @@ TEST(restart_idle)
 
 TEST(restart_during_exec)
 {
-    struct box b = new_box(NULL);
+    struct box b = new_box("{" SLOW_KILLS "}");
     EXPECT_RUN(b.s, "python", "x = 1", "");
     interp_call *k = start_exec(&b, "python", "import time; print('in', flush=True); time.sleep(1000)", "{\"stream\":1}"), *again = NULL;
     wait_output(k, INTERP_STREAM_STDOUT, "in\n");
@@ -346,7 +346,7 @@ TEST(not_driven_past_the_deadline)
 /* Code that catches the interrupt and does not end: the kernel goes at the end of the grace, its partial output is kept. */
 TEST(timeout_stubborn)
 {
-    struct box b = new_box(NULL);
+    struct box b = new_box("{" SLOW_KILLS "}");
     EXPECT_RUN(b.s, "python", "import time", "");      /* the time is for the code, not for the interpreter's start */
     uint64_t t = tap_now_ns();
     interp_result *r = exec_with(b.x, b.s, "python", "print('begun', flush=True)\nwhile True:\n  try:\n    while True: time.sleep(0.01)\n  except BaseException: pass", "{\"timeout_ms\":2500,\"grace_ms\":700}");
@@ -374,7 +374,7 @@ TEST_LONG(locked_pipe, 90)
         "def feed():\n    for i in range(400): time.sleep(.004); os.write(b.fileno(), b'y')\n"
         "def write():\n    while True: os.write(out, b'x'); time.sleep(.0001)\n"
         "for f in (hold, write, feed): threading.Thread(target=f, daemon=True).start()\ntime.sleep(1000)";
-    struct box b = new_box(NULL);
+    struct box b = new_box("{" SLOW_KILLS "}");
     EXPECT_RUN(b.s, "python", code, "[True, True, True, True]\n100000 0\n");
     interp_result *r = exec_with(b.x, b.s, "python", attack, "{\"timeout_ms\":3000,\"grace_ms\":500}");
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "wall", INTERP_STATE_RESET);
