@@ -159,7 +159,7 @@ TEST(agent_fills_no_memory)
     for (int i = 0; i < 2; i++) {
         struct fake b = { .opens = 0 };
         struct box o = box_of(&b, 0, "");
-        interp_result *r = exec_with(o.x, o.s, "python", code[i], "{\"timeout_ms\":120000,\"grace_ms\":500}");
+        interp_result *r = exec_with(o.x, o.s, "python", code[i], "{\"timeout_ms\":600000,\"grace_ms\":500}");
         printf("# %s: peak %zu KiB, outcome %s\n", code[i], atomic_load(&count.peak) >> 10, interp_result_outcome_name(r));
         CHECK(atomic_load(&count.peak) < 16u << 20);
         CHECK_STR(interp_result_cause(r), "protocol");   /* the agent itself: lost; its kernel's words: crashed */
