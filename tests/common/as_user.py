@@ -1,6 +1,7 @@
 """Runs a test again as an ordinary user. The checkout may be under a closed directory, so what it needs is copied to an open one first.
 
 As a program: as_user.py [--user NAME] [--copy PATH]... -- COMMAND... ; in COMMAND, {dir} stands for the directory with the copies."""
+import fcntl
 import os
 import pwd
 import shutil
@@ -9,6 +10,7 @@ import sys
 import tempfile
 
 MADE = 'interp-test'
+LOCK = '/run/interp-test-user.lock'
 
 
 def runs_for(account, command, env):
@@ -28,27 +30,42 @@ def dropper(account):
 
 
 def pick(name):
-    """The account of that name; else some unprivileged one; else a new one. Returns (account, made)."""
+    """The account of that name; else some unprivileged one; else a new one. Returns (account, None or a lock that says that the new one is in use)."""
     try:
         if name and name != 'auto':
-            return pwd.getpwnam(name), False
+            return pwd.getpwnam(name), None
     except KeyError:
         pass
     for account in pwd.getpwall():
-        if 1000 <= account.pw_uid < 60000 and account.pw_name != MADE and not account.pw_shell.endswith(('nologin', 'false')):
-            return account, False
+        if 1000 <= account.pw_uid < 60000 and not account.pw_name.startswith('interp-') and not account.pw_shell.endswith(('nologin', 'false')):
+            return account, None
+    lock = open(LOCK, 'w')
+    fcntl.flock(lock, fcntl.LOCK_SH)
     try:
-        return pwd.getpwnam(MADE), True
+        return pwd.getpwnam(MADE), lock
     except KeyError:
-        subprocess.check_call(['useradd', '--create-home', '--shell', '/bin/sh', MADE], stdout=subprocess.DEVNULL)
-        return pwd.getpwnam(MADE), True
+        made = subprocess.call(['useradd', '--create-home', '--shell', '/bin/sh', MADE], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        return pwd.getpwnam(MADE), lock             # or another test's, which was quicker
+    except KeyError:
+        raise SystemExit('useradd ended with %d' % made) from None
+
+
+def give_back(lock):
+    """Removes the account that was made, with the last of the tests that run beside each other and use it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        subprocess.call(['userdel', '--remove', MADE], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except OSError:
+        pass
+    lock.close()
 
 
 def run(name, command, copies=(), env=None):
     """Runs command (a function of the directory with the copies and of a Python that the user may run) as the user; returns its exit status."""
     if os.geteuid() != 0:
         raise SystemExit('only root can become another user')
-    account, made = pick(name)
+    account, lock = pick(name)
     folder = tempfile.mkdtemp(prefix='interp-as-user.')
     try:
         for path in copies:
@@ -69,8 +86,8 @@ def run(name, command, copies=(), env=None):
         return subprocess.call(command(folder, python), env=full, cwd=folder, stdin=subprocess.DEVNULL, preexec_fn=dropper(account))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        if made:
-            subprocess.call(['userdel', '--remove', MADE], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if lock:
+            give_back(lock)
 
 
 def main():
