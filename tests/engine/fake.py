@@ -80,10 +80,10 @@ class Server:
             self.answer(c, *answer)
 
     @staticmethod
-    def answer(c, status, body=b''):
+    def answer(c, status, body=b'', head=b''):
         if not isinstance(body, bytes):
             body = json.dumps(body).encode()
-        c.sendall(b'HTTP/1.1 %d X\r\nContent-Length: %d\r\nContent-Type: application/json\r\n\r\n' % (status, len(body)) + body)
+        c.sendall(b'HTTP/1.1 %d X\r\nContent-Length: %d\r\nContent-Type: application/json\r\n' % (status, len(body)) + head + b'\r\n' + body)
 
     def close(self):
         self.ended = True
@@ -208,12 +208,13 @@ class Proxy(Server):
                 self.delay(method, path)
             if '/attach?' in path:
                 return self.tunnel(c, head)
-            status, _, data = self.engine.call(method, path, body or (b'' if method != 'GET' else None), {'Content-Type': 'application/x-tar' if method == 'PUT' else 'application/json'})
+            status, headers, data = self.engine.call(method, path, body or (b'' if method != 'GET' else None), {'Content-Type': 'application/x-tar' if method == 'PUT' else 'application/json'})
             if self.alter and method == 'GET' and re.search(r'/containers/[^/]*/json$', path) and status == 200:
                 o = json.loads(data)
                 self.alter(o)
                 data = json.dumps(o).encode()
-            self.answer(c, status, data)
+            # what it speaks: Podman takes seconds to say that in other words
+            self.answer(c, status, data, b''.join(b'%s: %s\r\n' % (k.encode(), v.encode()) for k, v in headers.items() if k.lower().endswith('api-version')))
 
     @staticmethod
     def request_unbuffered(c):
