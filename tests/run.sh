@@ -117,7 +117,7 @@ stage reported-user 900 cases.sh reported user
 stage own-backend 900 own.sh
 stage attacks-root 900 cases.sh attacks root
 stage attacks-user 900 cases.sh attacks user
-stage readme 120 readme.sh
+stage readme 600 readme.sh
 stage quickstart 900 quickstart.sh
 stage fuzz 1200 fuzz.sh 8 1
 stage sanitize-address 1500 sanitize.sh address

@@ -3,7 +3,7 @@
 . "$root/tests/stages/lib.sh"
 script=$root/examples/quickstart.sh
 [ -f "$script" ] || { fail quickstart 'examples/quickstart.sh is not there'; finish; }
-if (cd "$root" && BUILD_DIR=$build/quickstart timeout 300 sh "$script") >"$logs/quickstart-output.log" 2>&1 </dev/null; then
+if (cd "$root" && BUILD_DIR=$build/quickstart timeout 840 sh "$script") >"$logs/quickstart-output.log" 2>&1 </dev/null; then
     ok
     tail -n 5 "$logs/quickstart-output.log"
 else

@@ -162,7 +162,7 @@ def test_back_pressure():
     """A guest whose events nobody pulls stands still: what it has written is what pipe and queue hold, however long one waits."""
     async def main():
         async with interp.AsyncSession() as s:
-            e = s.stream('python', 'import os\nn = 0\nwhile n < 64 << 20:\n    n += os.write(1, b"x" * 65536)\n    open("/tmp/n", "w").write(str(n))')
+            e = s.stream('python', 'import os\nn = 0\nwhile n < 64 << 20:\n    n += os.write(1, b"x" * min(65536, (64 << 20) - n))\n    open("/tmp/n", "w").write(str(n))')
             seen = [0, 1]
             while len(seen) < 100 and (not seen[-1] or seen[-1] != seen[-2]):         # until it has begun, and stands
                 await asyncio.sleep(0.5)
