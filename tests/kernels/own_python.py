@@ -1,7 +1,9 @@
 """More rows of our own for Python: rich values, IPython's forms, worker processes, what goes on between execs. See own.py."""
 import ast
+import collections
 import glob
 import os
+import re
 import time
 
 from own import ROWS, row, step, test
@@ -310,9 +312,40 @@ row('python', 'own-py-tasks', 'tasks live on between execs; asyncio.run, nested 
     step('await outer()', {'result': '[0, 1, 2]'}), step('t.done()', {'result': 'False'}),
     step('t.cancel()\ntry: await t\nexcept asyncio.CancelledError: r = "cancelled"\nr', {'result': "'cancelled'"}),
     step('async with asyncio.Lock():\n    x = [i async for i in (lambda: (j for j in ()))()] if False else 5\nx', {'result': '5'}), min_py='3.10')
+ALARMS = """import signal, sys
+class Alarm(TimeoutError): pass
+def alarm(*a):
+    raise Alarm
+signal.signal(signal.SIGALRM, alarm)
+i = alarms = lost = 0
+while alarms < 300 and lost < 5:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, .0002)
+        for _ in range(50000):
+            i += 1
+            print('<', i, '>'%s)
+        lost += 1
+    except Alarm:
+        alarms += 1
+signal.signal(signal.SIGALRM, signal.SIG_IGN)
+sys.stdout.flush()
+if lost >= 5: raise SystemError(lost)"""
 row('python', 'own-py-signals', 'signal handlers and timers of the user\'s', step('import signal, time, os\nhits = []\nsignal.signal(signal.SIGALRM, lambda *a: hits.append("alarm"))\nsignal.signal(signal.SIGUSR1, lambda *a: hits.append("usr1"))'),
     step('signal.setitimer(signal.ITIMER_REAL, 0.05)\ntime.sleep(0.2)\nos.kill(os.getpid(), signal.SIGUSR1)\nhits', {'result': "['alarm', 'usr1']"}),
     step('class T(Exception): pass\ndef boom(*a): raise T("late")\nsignal.signal(signal.SIGALRM, boom)\nsignal.setitimer(signal.ITIMER_REAL, 0.05)\ntime.sleep(5)', {'status': 'error', 'error_type': 'T', 'max_ms': 2000}))
+
+
+@test('python', 'own-py-once', 'a print that a signal handler\'s exception comes out of is made once, if at all, and the exception is never lost')
+def _(k):
+    bad = []
+    k.exec('import sys; print(1, file=sys.stderr)')        # what the driver loads on first use is loaded
+    for how in (', flush=True', '', ', file=sys.stderr', '); print(1, file=sys.stderr'):
+        x = k.exec(ALARMS % how)
+        lines = collections.Counter(re.findall(rb'< \d+ >', x['stdout'] or x['stderr']))     # a print may be cut anywhere between its writes
+        twice = [n for n in lines if lines[n] > 1] if x['final']['status'] == 'ok' else x['final']
+        if twice or len(lines) < 50:
+            bad.append((0, how, ['%d lines, of them twice: %.300r' % (len(lines), twice)]))
+    return bad
 
 
 @test('python', 'own-py-atexit', 'atexit functions run when the kernel is told to end')

@@ -393,7 +393,9 @@ def wait_read(fd):
     while True:
         try:
             n = int.from_bytes(ioctl(fd, 0x541B, b'\0\0\0\0'), sys.byteorder)       # FIONREAD
-        except OSError:
+        except OSError as e:
+            if not of_stream(e):
+                raise
             return
         if n == 0:
             return
@@ -509,6 +511,11 @@ def hook_pools(m):
     m._WorkItem.__init__, m._WorkItem.run = __init__, run_owned
 
 
+def of_stream(e):
+    """Whether a stream's own code has raised it: it is in C, a signal handler of user code, which may come in anywhere, is not."""
+    return e.__traceback__.tb_next is None
+
+
 class Out(_io.TextIOWrapper):
     """Flushed at every newline for the first BUDGET lines of an exec and REFILL more each TICK; what prints faster is buffered in
     blocks, with a thread that flushes, and does not even come here: see let_through()."""
@@ -523,8 +530,9 @@ class Out(_io.TextIOWrapper):
             try:
                 text_flush(real_err)
                 wait_read(2)
-            except (ValueError, OSError):
-                pass
+            except (ValueError, OSError) as e:
+                if not of_stream(e):
+                    raise
         n = text_write(self, s)
         if S.phase != RUN:
             S.late = True
@@ -550,8 +558,9 @@ class Err(_io.TextIOWrapper):
             try:
                 text_flush(real_out)
                 wait_read(1)
-            except (ValueError, OSError):
-                pass
+            except (ValueError, OSError) as e:
+                if not of_stream(e):
+                    raise
             S.err_dirty = True
         if S.phase != RUN:
             S.late = True
@@ -586,11 +595,13 @@ def look_closely():
 
 def start_ticker():
     if getpid() == S.pid:
-        S.ticking = True
         try:
+            S.ticking = True
             start_thread(ticker, ())
-        except Exception:
+        except BaseException as e:
             S.ticking = False
+            if not of_stream(e):
+                raise
 
 
 bell = _thread.allocate_lock()              # let go: the ticker is to end
@@ -635,15 +646,18 @@ def escape_error(e):
 _codecs.register_error('interp_escape', escape_error)
 
 
-class Raw(_io._RawIOBase):
-    """Writes to a descriptor that can be exchanged: see retire()."""
+class Raw(_io.FileIO):
+    """Writes to a descriptor that can be exchanged, see leave().  In C: between a write and the note that it was made no signal handler of
+    user code comes in, which would have it made again."""
 
     def __init__(self, fd, name):
-        self.number = self.fd = fd
-        self.name = name
+        super(Raw, self).__init__(fd, 'w', False)
+        self.number, self.name = fd, name
 
-    def writable(self):
-        return True
+    def leave(self):
+        """Stay with what it writes to, whatever becomes of the descriptor."""
+        self._checkClosed()
+        super(Raw, self).__init__(dup(self.number), 'w', True)
 
     def fileno(self):
         self._checkClosed()
@@ -651,19 +665,13 @@ class Raw(_io._RawIOBase):
 
     def isatty(self):
         self._checkClosed()
-        return S.terminal and os.isatty(self.fd)
+        return S.terminal and os.isatty(super(Raw, self).fileno())
 
-    def write(self, b):
-        self._checkClosed()
-        try:
-            return os_write(self.fd, b)
-        except BlockingIOError:
-            return None
+    def _dealloc_warn(self, source):
+        pass                                # one that was left goes with the thread that hung in it
 
-    def close(self):
-        if not self.closed and self.fd != self.number:
-            close(self.fd)
-        super(Raw, self).close()
+    # what is behind the descriptor changes with each exec, and is a pipe or a terminal
+    seekable, seek, tell, truncate = _io._RawIOBase.seekable, _io._RawIOBase.seek, _io._RawIOBase.tell, _io._RawIOBase.truncate
 
 
 def make_streams():
@@ -739,8 +747,7 @@ def leave_streams():
     old_out, old_err = real_out, real_err
     for s in (old_out, old_err):
         try:
-            raw = s.buffer.raw
-            raw.fd = os.dup(raw.number)
+            s.buffer.raw.leave()
         except Exception:
             pass                            # closed or detached
     make_streams()
