@@ -1073,8 +1073,9 @@ def memory_watch():
         # shared memory counts, but once for all that map it, and so does what a fork left shared
         fill = b"import mmap; m = mmap.mmap(-1, %d << 20)\nfor i in range(0, len(m), 4096): m[i] = 1\n"
         assert fake(h).status == 1
-        r = h.run(fill % 200 + b"b = bytearray(b'x') * (60 << 20)\n"
-                  b"for i in range(3):\n  if not os.fork():\n    n = sum(m[i] for i in range(0, len(m), 4096)); time.sleep(1); os._exit(0)\ntime.sleep(1)")
+        r = h.run(fill % 200 + b"b = bytearray(b'x') * (60 << 20)\nready, say = os.pipe(); stay, end = os.pipe()\n"
+                  b"for i in range(3):\n  if not os.fork():\n    os.close(end); n = sum(m[i] for i in range(0, len(m), 4096)); os.write(say, b'.'); os.read(stay, 1); os._exit(0)\n"
+                  b"for i in range(3): os.read(ready, 1)\ntime.sleep(1); os.close(end)\nfor i in range(3): os.wait()")
         assert r.how == FINAL and r.status == OK and r.peak > 250 << 20, r
         r = h.run(fill % 400 + b"time.sleep(60)")
         assert r.how == KILLED and r.flags & 1 and r.peak > 300 << 20, r
