@@ -78,9 +78,11 @@ def there(mark, n=1):
 
 def gone_soon(mark, timeout=20):
     end = time.monotonic() + timeout * SLOW
-    while alive(mark) and time.monotonic() < end:
+    while alive(mark):
+        if time.monotonic() > end:
+            return False
         time.sleep(0.02)
-    return not alive(mark)
+    return True
 
 
 marks = iter(range(971000, 979000))
@@ -1081,7 +1083,9 @@ def memory_watch():
         assert r.how == KILLED and r.flags & 1 and r.peak > 300 << 20, r
         # only background processes
         assert fake(h).status == 1
-        h.run(b"p = subprocess.Popen(['python3', '-c', 'import time; time.sleep(0.3); b = bytearray(400 << 20); time.sleep(60)', '%s'])" % m.encode())
+        h.run(b"p = subprocess.Popen(['python3', '-c', 'import time; time.sleep(1); b = bytearray(400 << 20); time.sleep(60)', '%s'])" % m.encode())
+        while not alive(m):                                     # what is just being executed has no arguments to be seen by
+            time.sleep(0.01)
         assert gone_soon(m)
 
 
