@@ -387,9 +387,7 @@ public:
     /// The result of an exec that is done; empty for another kind, and when e says that it failed.
     result finish(error &e) noexcept
     {
-        interp_result *r = nullptr;
-        detail::done(e, [&](interp_error **raw) { return interp_call_finish(get(), &r, raw); });
-        return result(r);
+        return detail::take<result, interp_result>(e, [&](interp_result **out, interp_error **raw) { return interp_call_finish(get(), out, raw); });
     }
     /// Waits for the end, in a context that is not driven by a loop; events go to f(event). What f throws comes out of here, and the call can be waited for again.
     template <class F> result end(F &&f, error &e)
@@ -604,15 +602,11 @@ public:
     }
     result exec(const request &r, error &e) noexcept
     {
-        interp_result *out = nullptr;
-        detail::done(e, [&](interp_error **raw) { return interp_session_exec(get(), r.get(), &out, raw); });
-        return result(out);
+        return detail::take<result, interp_result>(e, [&](interp_result **out, interp_error **raw) { return interp_session_exec(get(), r.get(), out, raw); });
     }
     result run(const char *language, std::string_view code, error &e) noexcept
     {
-        interp_result *out = nullptr;
-        detail::done(e, [&](interp_error **raw) { return interp_session_run(get(), language, detail::text(code), code.size(), &out, raw); });
-        return result(out);
+        return detail::take<result, interp_result>(e, [&](interp_result **out, interp_error **raw) { return interp_session_run(get(), language, detail::text(code), code.size(), out, raw); });
     }
     /// Ends a kernel; the next exec starts a fresh one.
     bool restart(const char *language, const char *kernel, error &e) noexcept
@@ -831,9 +825,7 @@ public:
     /// flags: 0 or INTERP_CTX_LOOP
     static context make(std::uint32_t flags, error &e) noexcept
     {
-        interp_ctx *x = nullptr;
-        detail::done(e, [&](interp_error **raw) { return interp_ctx_new(flags, &x, raw); });
-        return context(x);
+        return detail::take<context, interp_ctx>(e, [&](interp_ctx **out, interp_error **raw) { return interp_ctx_new(flags, out, raw); });
     }
     /// With an allocator for all that the library allocates for it; see interp_realloc_fn.
     static context make(std::uint32_t flags, interp_realloc_fn allocate, void *userdata, error &e) noexcept
@@ -842,9 +834,7 @@ public:
     }
     cancel new_cancel(error &e) const noexcept
     {
-        interp_cancel *t = nullptr;
-        detail::done(e, [&](interp_error **raw) { return interp_cancel_new(get(), &t, raw); });
-        return cancel(t);
+        return detail::take<cancel, interp_cancel>(e, [&](interp_cancel **out, interp_error **raw) { return interp_cancel_new(get(), out, raw); });
     }
     bool redact(const char *name, std::string_view value, error &e) const noexcept
     {
@@ -929,9 +919,7 @@ public:
     /// Verifies n files of one trail. key: empty for none; head: nullptr, or a hash that was kept.
     audit_report audit_verify(const char *const *paths, std::uint32_t n, std::string_view key, const char *head, error &e) const noexcept
     {
-        interp_audit_report *r = nullptr;
-        detail::done(e, [&](interp_error **raw) { return interp_audit_verify(get(), paths, n, key.data(), key.size(), head, &r, raw); });
-        return audit_report(r);
+        return detail::take<audit_report, interp_audit_report>(e, [&](interp_audit_report **out, interp_error **raw) { return interp_audit_verify(get(), paths, n, key.data(), key.size(), head, out, raw); });
     }
     /// Gives the notices that are there to f(event); see interp_ctx_next_notice.
     template <class F> void notices(F &&f) const
@@ -975,21 +963,15 @@ public:
 
 inline config config::make(const context &x, error &e) noexcept
 {
-    interp_config *c = nullptr;
-    detail::done(e, [&](interp_error **raw) { return interp_config_new(x.get(), &c, raw); });
-    return config(c);
+    return detail::take<config, interp_config>(e, [&](interp_config **out, interp_error **raw) { return interp_config_new(x.get(), out, raw); });
 }
 inline request request::make(const context &x, error &e) noexcept
 {
-    interp_request *r = nullptr;
-    detail::done(e, [&](interp_error **raw) { return interp_request_new(x.get(), &r, raw); });
-    return request(r);
+    return detail::take<request, interp_request>(e, [&](interp_request **out, interp_error **raw) { return interp_request_new(x.get(), out, raw); });
 }
 inline session session::open(const context &x, const config &c, error &e) noexcept
 {
-    interp_session *s = nullptr;
-    detail::done(e, [&](interp_error **raw) { return interp_session_open(x.get(), c.get(), &s, raw); });
-    return session(s);
+    return detail::take<session, interp_session>(e, [&](interp_session **out, interp_error **raw) { return interp_session_open(x.get(), c.get(), out, raw); });
 }
 inline std::pair<session, call> session::start_open(const context &x, const config &c, error &e) noexcept
 {

@@ -1,19 +1,18 @@
 /* file.c - the file that a trail is kept in. One process at a time writes it (flock); what is there is continued, never trusted: the last record must verify. */
 #include "audit_priv.h"
+#include "base/limit.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 int interp__audit_write_all(int fd, uint64_t at, const void *p, size_t n)
 {
-    struct rlimit most;
-    if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY && at + n > most.rlim_cur)
-        return EFBIG;   /* past it the kernel would not only refuse: it would send the program a signal */
+    if (at + n > interp__file_limit())
+        return EFBIG;
     const char *b = p;
     while (n) {
         ssize_t r = write(fd, b, n);

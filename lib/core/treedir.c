@@ -1,10 +1,10 @@
 /* treedir.c - walks and landings: every name is used below a descriptor of its directory, and never through a link */
+#include "base/limit.h"
 #include "core/treedir.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -212,13 +212,12 @@ struct interp__landing {
 struct interp__landing *interp__landing_open(const struct interp__mem *m, const char *dir, int into, int *error)
 {
     struct interp__landing *l = interp__alloc(m, sizeof *l);
-    struct rlimit r;
     *error = ENOMEM;
     if (!l)
         return NULL;
     l->mem = m;
     l->file = -1;
-    l->limit = getrlimit(RLIMIT_FSIZE, &r) || r.rlim_cur == RLIM_INFINITY ? UINT64_MAX : r.rlim_cur;
+    l->limit = interp__file_limit();
     *error = mkdir(dir, 0755) ? errno : 0;
     if (!*error && !(l->top = interp__strndup(m, dir, strlen(dir))))
         *error = ENOMEM;

@@ -1,11 +1,11 @@
 #include "spill.h"
 #include "base/fds.h"
+#include "base/limit.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,12 +60,10 @@ int interp__spill_try(const char *dir)
 }
 int interp__spill_open(struct interp__spill *s, const char *dir)
 {
-    struct rlimit r;
     s->failed = unnamed(dir, &s->fd);
     if (s->fd >= 0)
         interp__fds_add(s->fd);   /* a forked child would hold its space */
-    /* past it the kernel would not only refuse: it would send the program a signal */
-    s->limit = getrlimit(RLIMIT_FSIZE, &r) || r.rlim_cur == RLIM_INFINITY ? UINT64_MAX : r.rlim_cur;
+    s->limit = interp__file_limit();
     return s->failed;
 }
 void interp__spill_close(struct interp__spill *s)

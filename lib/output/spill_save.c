@@ -1,12 +1,12 @@
 /* spill_save.c - a stream as a gzip file of the host's (the one user of zlib in output/) */
 #include "spill.h"
+#include "base/limit.h"
 #include "base/zmem.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 struct out { z_stream z; int fd; uint64_t written, limit; uint8_t packed[32 << 10]; };
@@ -65,13 +65,12 @@ static int all(const struct interp__source *s, struct out *o, uint8_t *work)
 
 int interp__source_save(const struct interp__source *s, const struct interp__mem *mem, const char *path)
 {
-    struct rlimit r;
     struct out *o = interp__alloc(mem, sizeof *o);
     uint8_t *work = interp__resize(mem, NULL, INTERP__SPILL_BLOCK);
     int e = o && work ? 0 : ENOMEM, begun = 0;
     if (!e) {
         interp__zmem(&o->z, mem);
-        o->limit = getrlimit(RLIMIT_FSIZE, &r) || r.rlim_cur == RLIM_INFINITY ? UINT64_MAX : r.rlim_cur;
+        o->limit = interp__file_limit();
         begun = deflateInit2(&o->z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK;
         e = begun ? 0 : ENOMEM;
     }

@@ -461,7 +461,7 @@ static int scan(struct scanner *common, const char *p, size_t n, uint32_t line)
         while (l->p < l->end && !terminator(l))
             l->p++;
     next(l);
-    while (l->type != END && !s->common.result && !l->text.bad) {
+    while (l->type != END && !s->common.result && !s->common.bad && !l->text.bad) {
         unsigned level = l->level;
         struct literal *t = &s->common.literals.at[level];
         if (is_text(l) || l->type == TEMPLATE) {

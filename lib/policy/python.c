@@ -598,7 +598,7 @@ static int scan(struct scanner *common, const char *p, size_t n, uint32_t line)
     s->l.line = line;
     interp__buf_init(&s->l.text, common->mem);
     next(&s->l);
-    while (s->l.type != END && !s->common.result && !s->l.text.bad) {
+    while (s->l.type != END && !s->common.result && !s->common.bad && !s->l.text.bad) {
         unsigned level = s->l.level;
         struct literal *t = &s->common.literals.at[level];
         if (s->l.type == PIECE) {

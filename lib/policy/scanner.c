@@ -4,26 +4,25 @@
 
 enum { CODE_DEPTH = 8 };
 
-static int scan(struct scanner *s, const char *p, size_t n, uint32_t line)
+/* head: what the scanner begins with */
+static int scan(const struct scanner *head, const char *p, size_t n, uint32_t line)
 {
+    struct scanner *s = interp__alloc(head->mem, head->kind->size);
+    if (!s)
+        return -1;
+    *s = *head;
     interp__buf_init(&s->literals.text, s->mem);
-    return s->kind->scan(s, p, n, line);
+    int r = s->kind->scan(s, p, n, line);
+    interp__free(head->mem, s);
+    return r;
 }
 int interp__scanner_run(const struct scanner_kind *kind, const struct interp__mem *m, const char *p, size_t n, uint32_t line, policy_take *take, void *userdata)
 {
-    struct scanner *s = interp__alloc(m, kind->size);
     struct aliases aliases = { .n = 0 };
-    if (!s)
-        return -1;
-    s->kind = kind;
-    s->mem = m;
-    s->take = take;
-    s->userdata = userdata;
-    s->aliases = &aliases;
+    const struct scanner head = { .kind = kind, .mem = m, .take = take, .userdata = userdata, .aliases = &aliases };
     interp__buf_init(&aliases.names, m);
-    int r = scan(s, p, n, line);
+    int r = scan(&head, p, n, line);
     interp__buf_free(&aliases.names);
-    interp__free(m, s);
     return r;
 }
 
@@ -40,27 +39,16 @@ void interp__scanner_inside(struct scanner *s, const char *p, size_t n, uint32_t
         interp__scanner_give(s, POLICY_UNSURE, deep, sizeof deep - 1, line);
         return;
     }
+    const struct scanner head = { .kind = s->kind, .mem = s->mem, .take = s->take, .userdata = s->userdata, .deep = s->deep + 1, .aliases = s->aliases };
     struct interp__buf copy;   /* the text is in a buffer that the scanner goes on to use */
-    struct scanner *in = interp__alloc(s->mem, s->kind->size);
-    if (!in) {
-        s->bad = 1;
-        return;
-    }
     interp__buf_init(&copy, s->mem);
     interp__buf_add(&copy, p, n);
-    in->kind = s->kind;
-    in->mem = s->mem;
-    in->take = s->take;
-    in->userdata = s->userdata;
-    in->deep = s->deep + 1;
-    in->aliases = s->aliases;
-    int r = copy.bad ? -1 : scan(in, copy.len ? (const char *)copy.p : "", copy.len, line);
+    int r = copy.bad ? -1 : scan(&head, copy.len ? (const char *)copy.p : "", copy.len, line);
     if (r < 0)
         s->bad = 1;
     else if (!s->result)
         s->result = r;
     interp__buf_free(&copy);
-    interp__free(s->mem, in);
 }
 
 int interp__scanner_end(struct scanner *s, struct interp__buf *token, const char *unsure, uint32_t line)

@@ -1084,7 +1084,8 @@ def memory_watch():
         # only background processes
         assert fake(h).status == 1
         h.run(b"p = subprocess.Popen(['python3', '-c', 'import time; time.sleep(1); b = bytearray(400 << 20); time.sleep(60)', '%s'])" % m.encode())
-        while not alive(m):                                     # what is just being executed has no arguments to be seen by
+        end = time.monotonic() + 20 * SLOW
+        while not alive(m) and time.monotonic() < end:          # what is just being executed has no arguments to be seen by
             time.sleep(0.01)
         assert gone_soon(m)
 

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include "local_priv.h"
+#include "base/limit.h"
 
 void *interp__local_new(interp_realloc_fn fn, void *userdata)
 {
@@ -57,11 +57,11 @@ static int prepare(struct interp__local *s, const interp_host_ops *h, interp_lin
         if (st)
             return interp__local_failed(f, INTERP_E_UNSUPPORTED, "agent-missing", 0, "Use a build with the agent for " LOCAL_ARCH ".",
                                         "This build has no guest agent for " LOCAL_ARCH ".");
-        /* a file in memory counts, too; beyond the limit the kernel would send the program a signal */
-        struct rlimit most;
-        if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < (len > FILTER_FILE ? len : FILTER_FILE))
+        /* a file in memory counts, too */
+        uint64_t most = interp__file_limit(), needed = len > FILTER_FILE ? len : FILTER_FILE;
+        if (most < needed)
             return interp__local_failed(f, INTERP_E_LIMIT, "file-size", EFBIG, "Raise RLIMIT_FSIZE (ulimit -f) of this process.",
-                                        "This process may make files of %llu bytes; a sandbox needs %zu.", (unsigned long long)most.rlim_cur, len > FILTER_FILE ? len : FILTER_FILE);
+                                        "This process may make files of %llu bytes; a sandbox needs %llu.", (unsigned long long)most, (unsigned long long)needed);
         s->agent = interp__local_image(data, len);
         if (s->agent < 0)
             return interp__local_failed(f, INTERP_E_IO, "agent-image", errno, "",

@@ -600,7 +600,7 @@ def start_ticker():
             start_thread(ticker, ())
         except BaseException as e:
             S.ticking = False
-            if not of_stream(e):
+            if not (isinstance(e, Exception) and of_stream(e)):
                 raise
 
 
