@@ -376,6 +376,7 @@ struct interp_call {
     uint32_t cancel_seen;
     size_t late_bytes;                             /* what late output in its events costs: no credit bounds it, so this does */
     uint64_t deadline;                             /* of a restart */
+    uint64_t spared;                               /* the host was late to look at its deadline: it holds until then */
     struct interp_event *events, **events_end, *current;
     uint64_t last_seq;
     struct interp__hold hold[2];
@@ -587,6 +588,7 @@ void interp__kernel_start(struct interp_session *s, struct interp__kernel *k, ui
 void interp__kernel_stop(struct interp_session *s, struct interp__kernel *k);
 void interp__kernel_ready(struct interp_session *s, const struct wire_ready_msg *m);
 void interp__kernel_gone(struct interp_session *s, uint16_t id, int proven);
+void interp__kernel_forget(struct interp_session *s, struct interp__kernel *k);
 void interp__kernel_free(struct interp_session *s, struct interp__kernel *k);
 uint16_t interp__channels(struct interp_session *s);                           /* a free base channel, 4 apart */
 /* exec.c */

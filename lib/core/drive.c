@@ -4,6 +4,9 @@
 #include <poll.h>
 #include <string.h>
 
+/* Later than this at a deadline is not how a machine that works wakes a process. */
+#define STOOD_STILL_NS UINT64_C(250000000)
+
 void interp__session_flush(struct interp_session *s)
 {
     struct interp_link *l = s->link;
@@ -91,6 +94,27 @@ static uint64_t lease_due(const struct interp_session *s)
     return s->welcomed ? interp__after(s->last_frame, interp__after(interp__ms(s->v.session_idle), 2 * INTERP__SLACK_NS)) : INTERP__NEVER;
 }
 
+/* By when the sandbox must have told of this call's end; what it does not tell costs the session. */
+static uint64_t call_due(const struct interp_call *c)
+{
+    uint64_t due = c->deadline ? c->deadline : INTERP__NEVER;
+    if (c->exec && c->exec->sent)
+        due = interp__min(due, interp__min(c->exec->deadline, interp__exec_silent_due(c->exec)));
+    return due < c->spared ? c->spared : due;
+}
+
+/* Who looks late at that stood still, or the whole machine did, and the sandbox's word may be on its way: once a call it gets some time more. */
+static int call_over(struct interp_call *c, uint64_t now)
+{
+    uint64_t due = call_due(c);
+    if (now < due)
+        return 0;
+    if (c->spared || now - due < STOOD_STILL_NS)
+        return 1;
+    c->spared = interp__after(now, INTERP__SLACK_NS);
+    return 0;
+}
+
 /* Deadlines of the host's own: they stand behind the agent's. */
 static void deadlines(struct interp_session *s, uint64_t now)
 {
@@ -134,17 +158,15 @@ again:
             if (e->deadline < interp__after(now, INTERP__SLACK_NS))
                 e->deadline = interp__after(now, INTERP__SLACK_NS);
         }
-        if (c->exec && c->exec->sent && (now >= c->exec->deadline || now >= interp__exec_silent_due(c->exec))) {
+        if (c->done || !call_over(c, now))
+            continue;
+        if (c->exec) {
             c->exec->timed_out = now >= c->exec->deadline ? 1 : 2;
             interp__fail(&s->mem, &why, INTERP_E_CLOSED, "agent-silent", "the sandbox did not end an exec in time and has been killed");
-            interp__session_gone(s, why);
-            return;
-        }
-        if (c->deadline && !c->done && now >= c->deadline) {
+        } else
             interp__fail(&s->mem, &why, INTERP_E_TIMEOUT, "restart-timeout", "the sandbox did not end a kernel in time and has been killed");
-            interp__session_gone(s, why);
-            return;
-        }
+        interp__session_gone(s, why);
+        return;
     }
 }
 
@@ -238,13 +260,10 @@ uint64_t interp__session_due(const struct interp_session *s)
             due = interp__min(due, c->exec->screen_deadline);
         else if (c->exec) {
             due = interp__min(due, interp__exec_idle_due(c->exec));
-            if (c->exec->sent)
-                due = interp__min(due, interp__min(c->exec->deadline, interp__exec_silent_due(c->exec)));
             if (!c->exec->ending)
                 due = interp__min(due, interp__after(c->exec->started, c->exec->timeout));
         }
-        if (c->deadline)
-            due = interp__min(due, c->deadline);
+        due = interp__min(due, call_due(c));
     }
     return interp__min(due, interp__files_due(s));
 }

@@ -549,6 +549,7 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     if (k->queued && !k->queued->screening && !k->current && !s->gone && !k->stopping) {
         k->current = k->queued;
         k->queued = NULL;
+        k->doomed = 0;   /* somebody wants it again */
         interp__exec_send(s, k->current);
     } else if (k->language->oneshot && !k->current && k->state == INTERP__KERNEL_DEAD && started && !s->gone && !k->stopping) {
         k->env_version = s->env_version;
@@ -557,6 +558,7 @@ static void finish(struct interp_session *s, struct interp__exec *e)
     }
     if (own)
         interp__probe_ended(s, c, k);
+    interp__kernel_forget(s, k);
     if (c->abandoned && c->done)
         interp__session_drop_call(s, c);
 }

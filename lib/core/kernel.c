@@ -345,6 +345,19 @@ void interp__kernel_ready(struct interp_session *s, const struct wire_ready_msg 
     k->ready_text = interp__strndup(&s->mem, s->redacted.p, s->redacted.len);
 }
 
+/* Once it is deleted, its tree is gone and the last exec has its result. */
+void interp__kernel_forget(struct interp_session *s, struct interp__kernel *k)
+{
+    if (!k->doomed || k->state != INTERP__KERNEL_DEAD || k->stopping || k->current || k->queued)
+        return;
+    for (struct interp__kernel **p = &s->kernels; *p; p = &(*p)->next)
+        if (*p == k) {
+            *p = k->next;
+            break;
+        }
+    interp__kernel_free(s, k);
+}
+
 void interp__kernel_gone(struct interp_session *s, uint16_t id, int proven)
 {
     struct interp__kernel *k = by_id(s, id);
@@ -374,12 +387,5 @@ void interp__kernel_gone(struct interp_session *s, uint16_t id, int proven)
     }
     if (k->queued)   /* it is asked about */
         k->doomed = 0;
-    if (k->doomed && !k->current) {
-        for (struct interp__kernel **p = &s->kernels; *p; p = &(*p)->next)
-            if (*p == k) {
-                *p = k->next;
-                break;
-            }
-        interp__kernel_free(s, k);
-    }
+    interp__kernel_forget(s, k);
 }

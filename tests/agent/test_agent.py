@@ -671,16 +671,16 @@ def a_put_that_stands_still():
                 os.kill(pid, signal.SIGCONT)
                 h.feed(ch, blob[stop * 65536 + first:], window=PUT_WINDOW)
                 assert h.file_done(ch).size == len(blob) and open(path, "rb").read() == blob
+
+        def too_much(h):
+            ch = h.file(PUT, path)
+            os.kill(helper_of(h), signal.SIGSTOP)
+            for i in range(9):
+                h.send(DATA, bytes(PAYLOAD), ch)
+
+        assert b"protocol" in fatal_for(too_much)
     finally:
         shutil.rmtree(d)
-
-    def too_much(h):
-        ch = h.file(PUT, path)
-        os.kill(helper_of(h), signal.SIGSTOP)
-        for i in range(9):
-            h.send(DATA, bytes(PAYLOAD), ch)
-
-    assert b"protocol" in fatal_for(too_much)
 
 
 # ---------------------------------------------------------------- floods

@@ -99,7 +99,7 @@ UNUSED static void skip_without_sandbox(interp_status st)
 UNUSED static interp_session *open_with(interp_ctx *x, const char *json)
 {
     interp_session *s = NULL;
-    interp_config *c = new_config(x, json);
+    interp_config *c = new_config(x, json ? json : "{" SLOW_KILLS "}");
     interp_status st = interp_session_open(x, c, &s, ERR);
     skip_without_sandbox(st);
     NEED(st);
@@ -257,7 +257,7 @@ UNUSED static interp_session *loop_open(interp_ctx *x, const char *json)
 {
     interp_session *s = NULL;
     interp_call *c = NULL;
-    interp_config *cfg = new_config(x, json);
+    interp_config *cfg = new_config(x, json ? json : "{" SLOW_KILLS "}");
     NEED(interp_session_open_start(x, cfg, &s, &c, ERR));
     interp_config_free(cfg);
     REQUIRE(drive(x, c, 60000 * tap_slow()));

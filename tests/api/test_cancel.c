@@ -420,6 +420,30 @@ TEST(abandon_then_close)
     CHECK_INT(count_descendants(), 0);
 }
 
+/* The machine stands still, host and sandbox both, until all bounds are over: who is late to look waits once more before it gives the sandbox up. */
+TEST(late_to_look)
+{
+    struct box b = new_box("{\"memory_bytes\":67108864}");
+    struct procs l = { .n = 0 };
+    EXPECT_RUN(b.s, "bash", "x=1", "");
+    add_children(&l, getpid());
+    REQUIRE(l.n > 2);
+    interp_call *k = start_exec(&b, cancellable(&b, "bash", "echo begun; sleep 1000", "{\"stream\":1,\"grace_ms\":100}"));
+    wait_output(k, INTERP_STREAM_STDOUT, "begun\n");
+    kill(l.pid[0], SIGSTOP);
+    interp_cancel_fire(b.t);
+    (void)interp_call_wait(k, 0, 0, NULL);     /* asks for the end */
+    tap_sleep_ms(4000);
+    for (int i = 0; i < 3; i++)
+        (void)interp_call_wait(k, 0, 0, NULL);
+    kill(l.pid[0], SIGCONT);
+    interp_result *r = finish_exec(k);
+    EXPECT(r, INTERP_OUTCOME_CANCELLED, "", 0);
+    interp_result_free(r);
+    EXPECT_RUN(b.s, "bash", "echo on", "on\n");
+    free_box(&b);
+}
+
 /* ---- shutdown from a second thread */
 
 TEST_LONG(shutdown_during_open, 120)

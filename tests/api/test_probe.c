@@ -64,12 +64,25 @@ TEST(kernel_delete)
     SAYS(interp_session_kernel_delete(s, "cobol", NULL, ERR), INTERP_E_INVAL, "cobol");
     EXPECT_RUN(s, "bash", "echo [$a]; kill -0 $(cat pid) 2>/dev/null || echo gone", "[]\ngone\n");
     /* its exec in flight is cancelled; files stay */
-    interp_call *k = start(x, s, "bash", "sleep 60", "{\"kernel\":\"work\"}");
-    (void)interp_call_wait(k, 200, 0, NULL);
+    interp_call *k = start(x, s, "bash", "echo begun; sleep 60", "{\"kernel\":\"work\",\"stream\":1}");
+    wait_output(k, INTERP_STREAM_STDOUT, "begun\n");
     OK(interp_session_kernel_delete(s, "bash", "work", ERR));
     interp_result *r = finish_exec(k);
     EXPECT(r, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_RESET);
     interp_result_free(r);
+    /* one whose last result still waits for its change set is forgotten as well */
+    for (int i = 0; i < 17; i++) {
+        char json[64];
+        snprintf(json, sizeof json, "{\"kernel\":\"c%d\",\"change_set\":1,\"stream\":1}", i);
+        k = start(x, s, "sh", "echo here > made; echo begun; sleep 1000", json);
+        wait_output(k, INTERP_STREAM_STDOUT, "begun\n");
+        snprintf(json, sizeof json, "c%d", i);
+        OK(interp_session_kernel_delete(s, "sh", json, ERR));
+        r = finish_exec(k);
+        EXPECT(r, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_RESET);
+        interp_result_free(r);
+        KERNELS(s, "len(d) == 1");
+    }
     /* any number of names, sixteen at a time */
     for (int i = 0; i < 20; i++) {
         char json[40], name[16];
