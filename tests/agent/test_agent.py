@@ -282,20 +282,27 @@ def bye():
 
 @test
 def lease():
-    h = Session(start=False, lease=2 * SEC)
-    for _ in range(10):
-        time.sleep(0.25)
-        h.send(NOP)
-    t = time.monotonic()
-    assert h.ended() == 0 and 1.5 < time.monotonic() - t < 2 + SLOW
-    h.s.close()
-    h = Session(start=False, lease=SEC)
+    def ends_after():
+        h = Session(start=False, lease=4 * SEC)
+        for _ in range(10):
+            time.sleep(0.45)
+            h.send(NOP)
+        t = time.monotonic()
+        assert h.ended() == 0
+        h.s.close()
+        return time.monotonic() - t
+
+    took = [ends_after()]
+    while min(took) >= 4 + SLOW and len(took) < 3:  # what a busy machine adds comes and goes
+        took.append(ends_after())
+    assert 3.5 < min(took) < 4 + SLOW, took
+    h = Session(start=False, lease=3 * SEC)
     fake(h, wait=False)
     while not h.frames:  # nor does it end while a kernel starts
         h.send(NOP)
         h.pump(0.1)
     assert h.ready().status == 1
-    assert h.run(b"time.sleep(1.5)").how == FINAL  # the lease is longer while an exec runs
+    assert h.run(b"time.sleep(3.5)").how == FINAL  # the lease is longer while an exec runs
     assert h.ended() == 0
     h.s.close()
 
