@@ -329,8 +329,8 @@ void interp__kernel_ready(struct interp_session *s, const struct wire_ready_msg 
         uint64_t now = interp__now(), end = interp__after(k->current->started, k->current->timeout);
         left = end > now ? end - now : 1;
     }
-    /* cached code that does not fit, or that this interpreter can't load (exit 96): once more from the text */
-    if (m->status == WIRE_READY_STALE || (m->status == WIRE_READY_FAILED && k->sent_cached && m->exit_code == 96)) {
+    /* cached code that does not fit, or that this interpreter can't load (exit 96): once more from the text, unless an order to end it is on its way */
+    if (!k->stopping && (m->status == WIRE_READY_STALE || (m->status == WIRE_READY_FAILED && k->sent_cached && m->exit_code == 96))) {
         start(s, k, left, 0);
         return;
     }

@@ -32,6 +32,8 @@ static interp_status stop_start(interp_session *s, const char *language, const c
         if (!k->stopping) {
             interp__audit_kill(s, k->current, "kernel", k->doomed ? "delete" : "restart");
             interp__kernel_stop(s, k);
+            if (k->current && !k->current->sent)   /* its files are still on their way */
+                interp__exec_end(s, k->current, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_RESET, 0);
         }
         interp__session_flush(s);
         *call = c;

@@ -114,6 +114,57 @@ TEST(kernel_delete)
     interp_ctx_free(x);
 }
 
+/* The order to end a kernel meets one that has not begun: its exec waits for a look at the workspace, or it is being started once more because the code that
+   was kept is another interpreter's. Either way the kernel ends once, and the next exec gets a fresh one. */
+static void stopped_early(interp_ctx *x, interp_session *s, const char *json, int times)
+{
+    for (int i = 0; i < times; i++) {
+        interp_call *k = start(x, s, "python", "print('ran')", json);
+        OK(i % 2 ? interp_session_kernel_delete(s, "python", NULL, ERR) : interp_session_restart(s, "python", NULL, ERR));
+        interp_result *r = finish_exec(k);
+        EXPECT(r, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_RESET);
+        CHECK_INT(interp_result_ran(r), 0);
+        interp_result_free(r);
+    }
+    KERNELS(s, times % 2 ? "[k['state'] for k in d] == ['ended']" : "d == []");
+    interp_result *r = exec_with(x, s, "python", "print('on')", json);
+    EXPECT_OK(r);
+    EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "on\n");
+    interp_result_free(r);
+    KERNELS(s, "[k['state'] for k in d] == ['idle']");
+}
+TEST(stopped_before_it_began)
+{
+    interp_ctx *x = new_ctx(0);
+    for (int times = 1; times <= 2; times++) {
+        interp_session *s = open_with(x, NULL);
+        stopped_early(x, s, "{\"change_set\":1}", times);
+        interp_session_close(s);
+    }
+    interp_ctx_free(x);
+}
+TEST(stopped_with_code_of_another)
+{
+    char dir[] = "/tmp/interp-python-XXXXXX", command[200], json[400];
+    REQUIRE(mkdtemp(dir));
+    snprintf(command, sizeof command, "chmod 755 %s && cp \"$(python3 -c 'import sys; print(sys.executable)')\" %s/python3 && %s/python3 -c ''", dir, dir, dir);
+    if (system(command) != 0)
+        SKIP("no copy of python3 runs here");
+    snprintf(json, sizeof json, "{\"interpreters\":{\"python\":\"%s/python3\"}," SLOW_KILLS "}", dir);
+    interp_ctx *x = new_ctx(0);
+    for (int times = 1; times <= 2; times++) {
+        interp_session *s = open_with(x, NULL);
+        EXPECT_RUN(s, "python", "print(1)", "1\n");      /* its driver's code is kept from here on */
+        interp_session_close(s);
+        s = open_with(x, json);
+        stopped_early(x, s, NULL, times);
+        interp_session_close(s);
+    }
+    interp_ctx_free(x);
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    CHECK_INT(system(command), 0);
+}
+
 TEST(probe)
 {
     interp_ctx *x = new_ctx(0);
