@@ -376,7 +376,7 @@ struct interp_call {
     uint32_t cancel_seen;
     size_t late_bytes;                             /* what late output in its events costs: no credit bounds it, so this does */
     uint64_t deadline;                             /* of a restart */
-    uint64_t spared;                               /* the host was late to look at its deadline: it holds until then */
+    uint64_t spared;                               /* its deadline was not looked at in time, or the agent is at work on it: it holds until then */
     struct interp_event *events, **events_end, *current;
     uint64_t last_seq;
     struct interp__hold hold[2];
@@ -594,6 +594,7 @@ uint16_t interp__channels(struct interp_session *s);                           /
 /* exec.c */
 #define INTERP__SLACK_NS UINT64_C(1000000000)    /* how long after the agent's own bound the host still waits for its word before it kills the sandbox, for a busy machine may not run an agent for half of that */
 uint64_t interp__kill_ns(const struct interp_session *s);                       /* the agent's bound for proof that a tree is gone */
+void interp__session_at_work(struct interp_session *s);                         /* the agent says so: a killed tree takes its time */
 uint64_t interp__killed_by(const struct interp_session *s, uint64_t order);     /* when the host has heard of a kill that the agent begins then */
 struct interp__exec *interp__exec_new(struct interp_session *s, const interp_request *r, struct interp__kernel *k, struct interp_call *c, interp_error **err);
 uint64_t interp__exec_silent_due(const struct interp__exec *e);                 /* when the agent should have ended it for giving no output */

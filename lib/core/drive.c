@@ -6,6 +6,8 @@
 
 /* Later than this at a deadline is not how a machine that works wakes a process. */
 #define STOOD_STILL_NS UINT64_C(250000000)
+/* How long an agent may take over its bound by saying that it is at work. */
+#define AT_WORK_NS UINT64_C(10000000000)
 
 void interp__session_flush(struct interp_session *s)
 {
@@ -95,12 +97,27 @@ static uint64_t lease_due(const struct interp_session *s)
 }
 
 /* By when the sandbox must have told of this call's end; what it does not tell costs the session. */
-static uint64_t call_due(const struct interp_call *c)
+static uint64_t bound(const struct interp_call *c)
 {
     uint64_t due = c->deadline ? c->deadline : INTERP__NEVER;
     if (c->exec && c->exec->sent)
         due = interp__min(due, interp__min(c->exec->deadline, interp__exec_silent_due(c->exec)));
+    return due;
+}
+static uint64_t call_due(const struct interp_call *c)
+{
+    uint64_t due = bound(c);
     return due < c->spared ? c->spared : due;
+}
+
+void interp__session_at_work(struct interp_session *s)
+{
+    uint64_t until = interp__after(interp__now(), 2 * INTERP__SLACK_NS);
+    for (struct interp_call *c = s->calls; c; c = c->next)
+        if (!c->done && bound(c) < until) {
+            uint64_t most = interp__min(until, interp__after(bound(c), AT_WORK_NS));
+            c->spared = c->spared > most ? c->spared : most;
+        }
 }
 
 /* Who looks late at that stood still, or the whole machine did, and the sandbox's word may be on its way: once a call it gets some time more. */

@@ -306,6 +306,9 @@ static int frame(struct interp_session *s, const struct wire_frame *f)
                 interp__call_done(c, NULL);
         return 0;
     }
+    case WIRE_NOP:
+        interp__session_at_work(s);
+        return 0;
     case WIRE_DATA:
         return data(s, f);
     case WIRE_CREDIT:

@@ -2,7 +2,7 @@
    domain with signal scope, so that kill(-1) reaches exactly this tree. It takes orders from the agent and reports what it saw. */
 #include "guest.h"
 
-#define ROUND_MOST (100 * MSEC) /* that a look at a dying tree counts for: in what is longer, we and perhaps the whole machine stood still */
+#define ROUND_MOST (10 * MSEC) /* that a look at a dying tree counts for: in what is longer, something else had the processor, and what is dying needs it as we do */
 
 static struct kernel *own;
 static int sock, sigfd, tree_pid, told, exit_code = -1, exit_signal;

@@ -43,11 +43,11 @@ void interp__wire_header(struct wire_peer *p, uint8_t out[WIRE_HEADER], uint8_t 
 static int may_send(uint8_t type, int from_agent)
 {
     switch (type) {
-    case WIRE_CREDIT: case WIRE_DATA:
+    case WIRE_CREDIT: case WIRE_DATA: case WIRE_NOP:
         return 1;
     case WIRE_WELCOME: case WIRE_FATAL: case WIRE_KERNEL_READY: case WIRE_KERNEL_GONE: case WIRE_EXIT: case WIRE_LATE: case WIRE_REQUEST: case WIRE_FILE_DONE:
         return from_agent;
-    case WIRE_HELLO: case WIRE_NOP: case WIRE_BYE: case WIRE_KERNEL_START: case WIRE_KERNEL_STOP: case WIRE_EXEC: case WIRE_INTERRUPT: case WIRE_SIGNAL: case WIRE_RESIZE: case WIRE_REPLY: case WIRE_FILE: case WIRE_FILE_CANCEL:
+    case WIRE_HELLO: case WIRE_BYE: case WIRE_KERNEL_START: case WIRE_KERNEL_STOP: case WIRE_EXEC: case WIRE_INTERRUPT: case WIRE_SIGNAL: case WIRE_RESIZE: case WIRE_REPLY: case WIRE_FILE: case WIRE_FILE_CANCEL:
         return !from_agent;
     default:
         return 0;

@@ -842,6 +842,24 @@ while 1: time.sleep(1)
 
 
 @test
+def at_work_on_a_kill():
+    """The end of a tree that can't be proven yet: the agent says that it is at work, and nothing else."""
+    with Session() as h:
+        pid = helper_of(h)
+        os.kill(pid, signal.SIGSTOP)
+        t = time.monotonic()
+        h.send(STOP, struct.pack("<H", 1))
+        for _ in range(3):
+            assert h.want(NOP)[2:] == (0, b"")
+        assert time.monotonic() - t > 1.4
+        os.kill(pid, signal.SIGCONT)
+        assert struct.unpack("<HB", h.want(GONE)[3]) == (1, 1)
+        h.frames = [f for f in h.frames if f[0] != NOP]  # those of before
+        h.run_for(1.2)
+        assert not h.frames, h.frames
+
+
+@test
 def children_first():
     with Session() as h:
         # a kernel that waits for a child which ignores nothing: SIGINT reaches both; one that takes only TERM goes at half of the grace

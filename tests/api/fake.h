@@ -12,7 +12,7 @@
      crash           the kernel process dies by signal 11  json TEXT    the final frame carries TEXT as its JSON
      kframe HEX      raw bytes on the kernel channel       bad WORD     breaks the protocol in the way that WORD names (see bad_frame)
      requests N      N REQUEST frames, reading nothing     kready N     N kernel frames of type r with 1 MiB of JSON each
-     slow N          waits for an order to end it, and has proof of that only N ms later */
+     slow N          waits for an order to end it, and has proof of that only N ms later; dying N says meanwhile that it is at work */
 #ifndef INTERP_TESTS_FAKE_H
 #define INTERP_TESTS_FAKE_H
 #include "api.h"
@@ -56,7 +56,7 @@ struct fake_agent {
     uint32_t credit[3];             /* of base, base + 1, base + 2 of the exec that runs */
     struct wire_exec e;
     char prefix[8];
-    int running, interrupted, hard, dead, closed, slow;
+    int running, interrupted, hard, dead, closed, slow, beats;
     uint8_t *code;
     size_t ncode;
     uint64_t nstdin;
@@ -130,6 +130,15 @@ static void fake_file(struct fake_agent *a, const struct wire_file *m)
     o = (struct wire_out){ b, b + sizeof b, 0 };
     interp__wire_put_file_done(&o, &d);
     fake_send(a, WIRE_FILE_DONE, 0, 0, b, (size_t)(o.p - b));
+}
+static void fake_slow(struct fake_agent *a)
+{
+    for (int left = a->slow; left > 0 && !a->dead; left -= 300) {
+        struct pollfd p = { a->fd, 0, 0 };
+        a->dead |= poll(&p, 1, left < 300 ? left : 300) > 0;   /* its host has killed it */
+        if (a->beats)
+            fake_send(a, WIRE_NOP, 0, 0, NULL, 0);
+    }
 }
 /* So many times, in one piece: what comes twice is there at once. */
 static void fake_exits(struct fake_agent *a, int times, uint8_t how, uint8_t word, int32_t code, int32_t sig)
@@ -205,7 +214,7 @@ static int fake_frame(struct fake_agent *a, int ms)
     case WIRE_KERNEL_STOP: {
         uint8_t b[3];
         if (a->slow && a->running) {
-            tap_sleep_ms((unsigned)a->slow);
+            fake_slow(a);
             fake_exit(a, WIRE_HOW_STOPPED, WIRE_WORD_NONE, -1, 9);
         }
         struct wire_out o = { b, b + sizeof b, 0 };
@@ -406,12 +415,13 @@ static void fake_run(struct fake_agent *a)
                 fake_exit(a, WIRE_HOW_FINAL, WIRE_WORD_INTERRUPTED, -1, 0);
             }
             break;
-        } else if (!strncmp(w, "slow", 4)) {
+        } else if (!strncmp(w, "slow", 4) || !strncmp(w, "dying", 5)) {
             a->slow = atoi(arg);
+            a->beats = *w == 'd';
             while (a->running && !a->interrupted && fake_frame(a, -1) >= 0)
                 ;
             if (a->running && a->interrupted) {
-                tap_sleep_ms((unsigned)a->slow);
+                fake_slow(a);
                 fake_exit(a, WIRE_HOW_KILLED, WIRE_WORD_NONE, -1, 9);
             }
             a->slow = 0;

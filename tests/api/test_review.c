@@ -400,4 +400,41 @@ TEST(slow_kills)
     interp_ctx_free(o.x);
 }
 
+/* An agent that says that it is at work on a kill has more time for it, and not for ever: the end of a hard cancel is due after a second for the kill, the memory's 64 ms,
+   a second of the host's own and the ten of such an agent. */
+TEST(at_work_on_a_kill)
+{
+    static const struct { const char *code; int fires, state; } row[] = {
+        { "print begun;dying 5000", 2, INTERP_STATE_RESET },
+        { "print begun;dying 5000", 1, INTERP_STATE_RESET },
+        { "print begun;slow 60000", 2, INTERP_STATE_GONE },
+        { "print begun;dying 60000", 2, INTERP_STATE_GONE },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct fake b = { .opens = 0 };
+        struct box o = box_of(&b, 0, ",\"memory_bytes\":67108864");
+        interp_cancel *t = NULL;
+        interp_call *k = NULL;
+        NEED(interp_cancel_new(o.x, &t, ERR));
+        interp_request *q = new_request(o.x, "python", row[i].code, "{\"grace_ms\":100,\"stream\":1}");
+        NEED(interp_request_set_cancel(q, t, ERR));
+        NEED(interp_session_exec_start(o.s, q, &k, ERR));
+        interp_request_free(q);
+        wait_output(k, INTERP_STREAM_STDOUT, "begun\n");
+        for (int n = 0; n < row[i].fires; n++)
+            interp_cancel_fire(t);
+        uint64_t began = tap_now_ns();
+        interp_result *r = finish_exec(k);
+        double s = (double)(tap_now_ns() - began) / 1e9;
+        EXPECT(r, INTERP_OUTCOME_CANCELLED, "", row[i].state);
+        CHECK(s >= (i < 2 ? 4.9 : i == 2 ? 2 : 12));
+        if (i >= 2)
+            CHECK(s < (i == 2 ? 10 : 30) * tap_slow());
+        interp_result_free(r);
+        interp_cancel_free(t);
+        interp_session_close(o.s);
+        interp_ctx_free(o.x);
+    }
+}
+
 TAP_MAIN()
