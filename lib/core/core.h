@@ -593,7 +593,7 @@ void interp__kernel_free(struct interp_session *s, struct interp__kernel *k);
 uint16_t interp__channels(struct interp_session *s);                           /* a free base channel, 4 apart */
 /* exec.c */
 #define INTERP__SLACK_NS UINT64_C(1000000000)    /* how long after the agent's own bound the host still waits for its word before it kills the sandbox, for a busy machine may not run an agent for half of that */
-uint64_t interp__kill_ns(const struct interp_session *s);                       /* the agent's bound for proof that a tree is gone */
+uint64_t interp__kill_ns(const struct interp_session *s);                       /* what the end of a tree may take while nothing is wrong */
 void interp__session_at_work(struct interp_session *s);                         /* the agent says so: a killed tree takes its time */
 uint64_t interp__killed_by(const struct interp_session *s, uint64_t order);     /* when the host has heard of a kill that the agent begins then */
 struct interp__exec *interp__exec_new(struct interp_session *s, const interp_request *r, struct interp__kernel *k, struct interp_call *c, interp_error **err);

@@ -16,7 +16,7 @@
 #define WIRE_CHANNEL_FIRST 16u
 #define WIRE_ID          16u
 #define WIRE_FOREVER     UINT64_MAX
-#define WIRE_KILL_NS     UINT64_C(1000000000)   /* the least that a tree's end is given to be proven */
+#define WIRE_KILL_NS     UINT64_C(1000000000)   /* the least that the end of a tree is given, while nothing is wrong */
 
 enum wire_type {
     WIRE_HELLO = 1, WIRE_WELCOME = 2, WIRE_CREDIT = 3, WIRE_DATA = 4, WIRE_NOP = 5, WIRE_FATAL = 6, WIRE_BYE = 7,
