@@ -26,6 +26,11 @@ def text(b):
     return b.decode('utf-8', 'surrogateescape') if isinstance(b, (bytes, bytearray)) else b
 
 
+def slow(bad):
+    """Nothing else is wrong."""
+    return all(b.startswith('took ') for b in bad)
+
+
 def check(want, x):
     final, bad = x['final'], []
     error = final.get('error') or {}
@@ -77,7 +82,7 @@ def check(want, x):
                 bad.append('order is %r' % merged)
         else:
             bad.append('unknown key %s' % k)
-    if bad and error and 'error_type' not in want:
+    if not slow(bad) and error and 'error_type' not in want:
         bad.append('error: %s' % error.get('traceback'))
     return bad
 
@@ -162,8 +167,9 @@ def main():
             skipped += 1
             continue
         fails = attempt(row, language, exe)
-        if fails and all(b.startswith('took ') for _, _, bad in fails for b in bad):
-            fails = attempt(row, language, exe)   # a busy machine is not told from a slow driver by one look
+        for _ in range(2):                        # the fastest of three: a busy machine is not told from a slow driver by one look
+            if fails and all(slow(bad) for _, _, bad in fails):
+                fails = attempt(row, language, exe)
         if fails:
             failed += 1
             print('FAIL %s: %s' % (row['id'], row['title']))
