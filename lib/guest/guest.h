@@ -131,7 +131,7 @@ struct kernel {
     uint16_t id, channel;
     uint32_t gen, credit, blob_bytes, blob_eaten, text_len, info_len;
     int supervisor, supervisor_pid, pid, control, command, blob, errors, exit_code, signal;
-    uint64_t start_deadline, timeout, died_cpu, died_self, child_cpu, last_end, oom_seen, pids_seen;
+    uint64_t start_deadline, died_cpu, died_self, child_cpu, last_end, oom_seen, pids_seen;
     struct shared *shared;
     struct wire_identity identity;
     uint8_t head[KFRAME_HEADER];

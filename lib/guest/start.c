@@ -169,7 +169,6 @@ void start_request(const struct wire_frame *f)
     k->channel = m.channel;
     k->kind = m.kind;
     k->flags = m.flags;
-    k->timeout = m.timeout_ns;
     k->credit = WIRE_WINDOW;
     k->stage = K_BLOB;
     k->respawn = 0;

@@ -993,6 +993,24 @@ def frames_with_descriptors():
         assert h.exec(1, b"echo $x").out == b"1\n"
 
 
+@test
+def started_again():
+    """A shell that is started again has the time of the exec that waits for it, not that of its first start."""
+    with Session(start=False) as h:
+        r = h.start(1, SCRIPT, [b"bash"], [b"--noprofile", b"--norc", b"/dev/fd/4"], driver("bash.sh"), template=driver("bash.template"), timeout=5 * SEC)
+        assert r.status == 1, r
+        assert h.exec(1, b"x=1; echo on").out == b"on\n"
+        r = h.exec(1, b"kill -9 $$")
+        assert (r.how, r.kernel_state) == (DIED, ALIVE), r
+        pid = helper_of(h)  # its supervisor, which is to start it
+        os.kill(pid, signal.SIGSTOP)
+        x = h.exec_start(1, b"echo $x")
+        h.run_for(5.5)
+        os.kill(pid, signal.SIGCONT)
+        r = h.exec_wait(x)
+        assert (r.how, r.out) == (FINAL, b"1\n"), r
+
+
 def stopped(root):
     """Whether a process below this one is stopped."""
     todo = [root]
