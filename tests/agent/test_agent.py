@@ -1042,7 +1042,7 @@ def pipes_that_nobody_opened():
                 count.append(len(os.listdir("/proc/%s/fd" % agent)))
             except PermissionError:
                 raise Skip("the agent's descriptors can't be seen")
-        assert count[1] == count[3], count
+        h.until(lambda: len(os.listdir("/proc/%s/fd" % agent)) <= min(count))  # what the killed held is closed when its end is seen
 
 
 @test
