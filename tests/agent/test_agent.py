@@ -997,7 +997,7 @@ def frames_with_descriptors():
 def started_again():
     """A shell that is started again has the time of the exec that waits for it, not that of its first start."""
     with Session(start=False) as h:
-        r = h.start(1, SCRIPT, [b"bash"], [b"--noprofile", b"--norc", b"/dev/fd/4"], driver("bash.sh"), template=driver("bash.template"), timeout=5 * SEC)
+        r = h.start(1, SCRIPT, [b"bash"], [b"--noprofile", b"--norc", b"/dev/fd/4"], driver("bash.sh"), template=driver("bash.template"), timeout=3 * SEC)
         assert r.status == 1, r
         assert h.exec(1, b"x=1; echo on").out == b"on\n"
         r = h.exec(1, b"kill -9 $$")
@@ -1005,7 +1005,7 @@ def started_again():
         pid = helper_of(h)  # its supervisor, which is to start it
         os.kill(pid, signal.SIGSTOP)
         x = h.exec_start(1, b"echo $x")
-        h.run_for(5.5)
+        h.run_for(3.3)
         os.kill(pid, signal.SIGCONT)
         r = h.exec_wait(x)
         assert (r.how, r.out) == (FINAL, b"1\n"), r

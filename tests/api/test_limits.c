@@ -61,7 +61,7 @@ TEST(cpu_of_this_exec_only)
 TEST(idle_output)
 {
     interp_ctx *x = new_ctx(0);
-    interp_session *s = open_with(x, "{\"idle_output_ms\":5000,\"grace_ms\":60000}");
+    interp_session *s = open_with(x, "{\"idle_output_ms\":4000,\"grace_ms\":60000}");
     double seconds;
     interp_result_free(exec_with(x, s, "python", "import sys, time", "{\"idle_output_ms\":60000}"));   /* the silence is the code's, not of a start */
     interp_result_free(exec_with(x, s, "bash", ":", "{\"idle_output_ms\":60000}"));
@@ -69,12 +69,12 @@ TEST(idle_output)
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "idle_output", INTERP_STATE_PRESERVED);
     CHECK_STR(interp_result_interrupted(r), "idle_output");
     EXPECT_TEXT(r, INTERP_STREAM_STDOUT, "begun\n");
-    CHECK(seconds >= 5);
+    CHECK(seconds >= 4);
     interp_result_free(r);
     /* output keeps it going, on either stream, and a display does */
-    r = timed(x, s, "python", "for i in range(8):\n    time.sleep(0.7)\n    print(i, flush=True, file=sys.stderr if i % 2 else sys.stdout)\n", NULL, &seconds);
+    r = timed(x, s, "python", "for i in range(8):\n    time.sleep(0.6)\n    print(i, flush=True, file=sys.stderr if i % 2 else sys.stdout)\n", NULL, &seconds);
     EXPECT_OK(r);
-    CHECK(seconds >= 5.6);
+    CHECK(seconds >= 4.8);
     interp_result_free(r);
     r = timed(x, s, "bash", "sleep 60", "{\"idle_output_ms\":300}", &seconds);
     EXPECT(r, INTERP_OUTCOME_TIMEOUT, "idle_output", INTERP_STATE_PRESERVED);

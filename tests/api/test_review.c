@@ -405,8 +405,8 @@ TEST(slow_kills)
 TEST(at_work_on_a_kill)
 {
     static const struct { const char *code; int fires, state; } row[] = {
-        { "print begun;dying 5000", 2, INTERP_STATE_RESET },
-        { "print begun;dying 5000", 1, INTERP_STATE_RESET },
+        { "print begun;dying 3000", 2, INTERP_STATE_RESET },
+        { "print begun;dying 3000", 1, INTERP_STATE_RESET },
         { "print begun;slow 60000", 2, INTERP_STATE_GONE },
         { "print begun;dying 60000", 2, INTERP_STATE_GONE },
     };
@@ -427,7 +427,7 @@ TEST(at_work_on_a_kill)
         interp_result *r = finish_exec(k);
         double s = (double)(tap_now_ns() - began) / 1e9;
         EXPECT(r, INTERP_OUTCOME_CANCELLED, "", row[i].state);
-        CHECK(s >= (i < 2 ? 4.9 : i == 2 ? 2 : 12));
+        CHECK(s >= (i < 2 ? 2.9 : i == 2 ? 2 : 12));
         if (i >= 2)
             CHECK(s < (i == 2 ? 10 : 30) * tap_slow());
         interp_result_free(r);
