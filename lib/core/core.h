@@ -567,6 +567,7 @@ void interp__session_outlived(struct interp_session *s);                       /
 void interp__session_drive(struct interp_session *s, uint64_t now);
 uint64_t interp__session_due(const struct interp_session *s);
 void interp__session_flush(struct interp_session *s);
+void interp__session_at_work(struct interp_session *s);                         /* the agent says so: a killed tree takes its time */
 /* peer.c: frames out and in */
 void interp__peer_hello(struct interp_session *s);
 void interp__peer_frame(struct interp_session *s, uint8_t type, uint8_t flags, uint16_t channel, const void *p, size_t n);
@@ -588,13 +589,12 @@ void interp__kernel_start(struct interp_session *s, struct interp__kernel *k, ui
 void interp__kernel_stop(struct interp_session *s, struct interp__kernel *k);
 void interp__kernel_ready(struct interp_session *s, const struct wire_ready_msg *m);
 void interp__kernel_gone(struct interp_session *s, uint16_t id, int proven);
-void interp__kernel_forget(struct interp_session *s, struct interp__kernel *k);
+void interp__kernel_forget(struct interp_session *s, struct interp__kernel *k);  /* frees it when nothing is left to do for one that was deleted */
 void interp__kernel_free(struct interp_session *s, struct interp__kernel *k);
 uint16_t interp__channels(struct interp_session *s);                           /* a free base channel, 4 apart */
 /* exec.c */
 #define INTERP__SLACK_NS UINT64_C(1000000000)    /* how long after the agent's own bound the host still waits for its word before it kills the sandbox, for a busy machine may not run an agent for half of that */
 uint64_t interp__kill_ns(const struct interp_session *s);                       /* what the end of a tree may take while nothing is wrong */
-void interp__session_at_work(struct interp_session *s);                         /* the agent says so: a killed tree takes its time */
 uint64_t interp__killed_by(const struct interp_session *s, uint64_t order);     /* when the host has heard of a kill that the agent begins then */
 struct interp__exec *interp__exec_new(struct interp_session *s, const interp_request *r, struct interp__kernel *k, struct interp_call *c, interp_error **err);
 uint64_t interp__exec_silent_due(const struct interp__exec *e);                 /* when the agent should have ended it for giving no output */

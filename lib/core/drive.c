@@ -25,6 +25,7 @@ void interp__session_flush(struct interp_session *s)
             return;
         }
         size_t n = 0, most = s->out.len ? s->out.len - s->out_at : s->nlent;
+        uint64_t before = interp__now();   /* the agent's idle time begins when it reads this: never before ours */
         interp_status st = l->backend->ops.write(l->inst, s->out.len ? s->out.p + s->out_at : s->lent, most, &n);
         if (st == INTERP_AGAIN)
             return;
@@ -34,7 +35,7 @@ void interp__session_flush(struct interp_session *s)
             s->out.len = s->out_at = s->nlent = 0;
             return;
         }
-        s->last_frame = interp__now();
+        s->last_frame = before;
         if (s->out.len) {
             s->out_at += n;
             interp__buf_used(&s->out, &s->out_at);

@@ -551,7 +551,7 @@ static void finish(struct interp_session *s, struct interp__exec *e)
         k->queued = NULL;
         k->doomed = 0;   /* somebody wants it again */
         interp__exec_send(s, k->current);
-    } else if (k->language->oneshot && !k->current && k->state == INTERP__KERNEL_DEAD && started && !s->gone && !k->stopping) {
+    } else if (k->language->oneshot && !k->current && k->state == INTERP__KERNEL_DEAD && started && !s->gone && !k->stopping && !k->doomed) {
         k->env_version = s->env_version;
         interp__kernel_start(s, k, READY_NS);   /* takes away what was built, and is there for the next exec */
         interp__session_flush(s);

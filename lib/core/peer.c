@@ -394,14 +394,14 @@ int interp__peer_read(struct interp_session *s)
         }
         if (st != INTERP_OK || n == 0 || n > room) {
             interp_error *why = NULL;
-            uint64_t idle = interp__now() - s->last_frame, limit = interp__ms(s->v.session_idle);
+            uint64_t idle = interp__now() - s->last_frame;
             if (s->welcomed && interp__now() >= s->life_end) {   /* the agent's clock began a little after ours */
                 interp__session_outlived(s);
                 return -1;
             }
             if (l->fault)   /* the backend knows more */
                 why = interp__error_copy(&s->mem, l->fault);
-            else if (s->welcomed && idle >= limit - limit / 10)   /* the agent counts from the turn of its loop that took our frame, which had begun before we sent it */
+            else if (s->welcomed && idle >= interp__ms(s->v.session_idle))
                 interp__fail(&s->mem, &why, INTERP_E_CLOSED, "expired", "the session had no call for longer than session_idle_ms and has ended; open a new one");
             else
                 interp__fail(&s->mem, &why, s->welcomed ? INTERP_E_CLOSED : INTERP_E_BACKEND, "stream-end", "the sandbox ended by itself; open a new session");

@@ -39,7 +39,7 @@ struct agent {
     struct boot_facts facts;
     int ep, sigfd, workspace, pid, init;      /* init: we are PID 1 */
     uint64_t now;                             /* monotonic, of this turn of the loop */
-    uint64_t lease_ns, watch_bytes, last_frame, life_end, kill_ns;      /* kill_ns: what the end of a tree may take while nothing is wrong */
+    uint64_t lease_ns, watch_bytes, last_frame, life_end, kill_ns;      /* last_frame: when it was read, be that after `now`; kill_ns: what the end of a tree may take while nothing is wrong */
     uint64_t beat;                            /* when the host is told next that a tree is still dying; 0: none is */
     uint32_t umask, pids;
     uint8_t  greeted;

@@ -106,14 +106,15 @@ static uint64_t lease_end(void)
         return UINT64_MAX;
     uint64_t end = A.last_frame + A.lease_ns;
     for (const struct kernel *k = kernels; k < kernels + KERNELS; k++) {
-        if (k->stage == K_DYING && end < A.last_frame + A.kill_ns + 10 * NSEC)
-            end = A.last_frame + A.kill_ns + 10 * NSEC;
-        if (k->x.phase) {
-            if (k->x.timeout > UINT64_MAX / 4 || k->x.grace > UINT64_MAX / 4)
-                return UINT64_MAX;
-            uint64_t t = A.last_frame + k->x.timeout + k->x.grace + A.kill_ns + 10 * NSEC;
-            end = t > end ? t : end;
-        }
+        uint64_t own = 0;
+        if (k->x.phase && (k->x.timeout > UINT64_MAX / 4 || k->x.grace > UINT64_MAX / 4))
+            return UINT64_MAX;
+        if (k->x.phase)
+            own = k->x.timeout + k->x.grace;
+        else if (k->stage != K_DYING)
+            continue;
+        uint64_t t = A.last_frame + own + A.kill_ns + 10 * NSEC;
+        end = t > end ? t : end;
     }
     uint64_t patience = workers_patience();
     if (patience > UINT64_MAX / 2)

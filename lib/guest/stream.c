@@ -305,7 +305,7 @@ int stream_input(void)
         size_t n = worker_pass(T.channel, T.in_fd, T.rest);
         T.rest -= (uint32_t)n;
         if (n) {
-            A.last_frame = A.now;
+            A.last_frame = now_ns();
             return 1;
         }
     }
@@ -324,7 +324,7 @@ int stream_input(void)
         else if ((size_t)r < most && !T.ended)
             T.readable = 0; /* a short read has emptied it; the next bytes are a new event */
         if (r)
-            A.last_frame = A.now;
+            A.last_frame = now_ns();
         T.have += (uint32_t)r;
     }
     uint32_t at = 0;

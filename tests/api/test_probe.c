@@ -83,6 +83,17 @@ TEST(kernel_delete)
         interp_result_free(r);
         KERNELS(s, "len(d) == 1");
     }
+    /* and so is a one-shot, whose next shell is otherwise started ahead */
+    k = has_program("/usr/bin/perl") ? start(x, s, "perl", "$| = 1; print \"begun\\n\"; sleep 1000;", "{\"change_set\":1,\"stream\":1}") : NULL;
+    if (k) {
+        wait_output(k, INTERP_STREAM_STDOUT, "begun\n");
+        OK(interp_session_kernel_delete(s, "perl", NULL, ERR));
+        r = finish_exec(k);
+        EXPECT(r, INTERP_OUTCOME_CANCELLED, "", INTERP_STATE_RESET);
+        interp_result_free(r);
+        KERNELS(s, "len(d) == 1");
+    } else
+        printf("# no perl here: the deletion of a one-shot is not looked at\n");
     /* any number of names, sixteen at a time */
     for (int i = 0; i < 20; i++) {
         char json[40], name[16];
@@ -148,8 +159,11 @@ TEST(stopped_with_code_of_another)
     char dir[] = "/tmp/interp-python-XXXXXX", command[200], json[400];
     REQUIRE(mkdtemp(dir));
     snprintf(command, sizeof command, "chmod 755 %s && cp \"$(python3 -c 'import sys; print(sys.executable)')\" %s/python3 && %s/python3 -c ''", dir, dir, dir);
-    if (system(command) != 0)
+    if (system(command) != 0) {
+        snprintf(command, sizeof command, "rm -rf %s", dir);
+        CHECK_INT(system(command), 0);
         SKIP("no copy of python3 runs here");
+    }
     snprintf(json, sizeof json, "{\"interpreters\":{\"python\":\"%s/python3\"}," SLOW_KILLS "}", dir);
     interp_ctx *x = new_ctx(0);
     for (int times = 1; times <= 2; times++) {
